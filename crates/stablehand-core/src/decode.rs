@@ -1,0 +1,4 @@
+//! x
+pub trait Decode {}
+pub enum Depth {}
+pub enum Dialect {}

@@ -1,0 +1,327 @@
+//! The one event model that every agent is read into and every face shows.
+//!
+//! Owns the vocabulary and its JSON form. Does not decode ([`crate::decode`]), judge
+//! ([`crate::monitor`]) or store ([`crate::record`]). Kinds are dotted and in the past tense; each
+//! variant says when it is emitted. `docs/event-model.md` and `docs/event.schema.json` describe the
+//! same for other programs.
+
+mod end;
+mod health;
+mod item;
+mod usage;
+
+pub use end::{EndedBy, FailureKind, ProcessExit, SessionEnd, TurnEnd};
+pub use health::{Evidence, Health, OpenTool, ProcessRow, VerdictKind};
+pub use item::{
+    Item, ItemBody, NoticeLevel, Outcome, TextRole, Todo, TodoStatus, Tool, ToolClass, ToolInput,
+    ToolKind,
+};
+pub use usage::{Tokens, Usage};
+
+use crate::id::{CallId, ItemId, RunId, Seq, SessionId};
+use crate::time::UnixMillis;
+use serde::{Deserialize, Serialize};
+
+/// The version of the event model on the wire.
+pub const EVENT_VERSION: u32 = 1;
+
+/// One fact, stamped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Event {
+    /// Version of this model.
+    pub v: u32,
+    /// Position in the log; dense.
+    pub seq: Seq,
+    /// When we received or decided it, RFC 3339 in UTC with milliseconds.
+    pub at: String,
+    /// The agent's id of the session, once it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// Our id of the run.
+    pub run: RunId,
+    /// Who says so.
+    pub origin: Origin,
+    /// What happened.
+    pub event: EventKind,
+}
+
+impl Event {
+    /// Stamps a fact. The one caller per log gives the sequence numbers.
+    pub fn stamp(
+        seq: Seq,
+        at: UnixMillis,
+        session: Option<SessionId>,
+        run: RunId,
+        origin: Origin,
+        event: EventKind,
+    ) -> Self {
+        Event {
+            v: EVENT_VERSION,
+            seq,
+            at: at.rfc3339(),
+            session,
+            run,
+            origin,
+            event,
+        }
+    }
+}
+
+/// Who an event comes from: the agent's word is not our inference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The agent's own stream.
+    Agent,
+    /// A hook that the agent called.
+    Hook,
+    /// Stablehand itself.
+    Supervisor,
+    /// A person.
+    Person,
+}
+
+/// Every kind of fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type")]
+pub enum EventKind {
+    /// The agent named its session; emitted once per run, when the first line that names it comes.
+    #[serde(rename = "session.started")]
+    SessionStarted {
+        /// The agent's kind, as its dialect names it.
+        agent: String,
+        /// Its version, where it says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent_version: Option<String>,
+        /// The agent's id of the session.
+        native_id: SessionId,
+        /// The model that answers, as the agent names it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// The working directory of the session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+        /// The session that this one continues, where we asked for that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resumed_from: Option<SessionId>,
+    },
+    /// A prompt was taken up; emitted when the agent echoes it or first answers.
+    #[serde(rename = "turn.started")]
+    TurnStarted {
+        /// The prompt, where the agent echoes it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<String>,
+    },
+    /// The agent said that the turn is over: its terminal event.
+    #[serde(rename = "turn.ended")]
+    TurnEnded {
+        /// How.
+        end: TurnEnd,
+        /// The agent's final text, where it repeats it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// What the turn used, where stated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// How long the agent says it took, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
+    },
+    /// Something with a beginning and an end began.
+    #[serde(rename = "item.started")]
+    ItemStarted {
+        /// The item as far as it is known.
+        item: Item,
+    },
+    /// An open message or reasoning grew.
+    #[serde(rename = "item.delta")]
+    ItemDelta {
+        /// Which item.
+        id: ItemId,
+        /// What kind of text.
+        role: TextRole,
+        /// The new text only.
+        text: String,
+    },
+    /// An item is complete; for a tool, with its outcome.
+    #[serde(rename = "item.completed")]
+    ItemCompleted {
+        /// The whole item.
+        item: Item,
+    },
+    /// Somebody must decide; emitted when the agent, a hook or the policy asks.
+    #[serde(rename = "approval.requested")]
+    ApprovalRequested {
+        /// The id to answer to.
+        id: String,
+        /// What is asked, for a person.
+        what: String,
+        /// The choices.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        options: Vec<String>,
+    },
+    /// A question was answered.
+    #[serde(rename = "approval.resolved")]
+    ApprovalResolved {
+        /// The id that was asked under.
+        id: String,
+        /// The choice.
+        choice: String,
+        /// Who chose: a policy rule, a person, a timeout, the agent itself.
+        by: String,
+    },
+    /// The agent stated what it used so far.
+    #[serde(rename = "usage.updated")]
+    UsageUpdated {
+        /// Per turn or in total is part of the type.
+        usage: Usage,
+    },
+    /// The agent will try a failed request again.
+    #[serde(rename = "retry.scheduled")]
+    RetryScheduled {
+        /// The agent's count of attempts.
+        attempt: u64,
+        /// What the agent says about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        detail: Option<String>,
+    },
+    /// The agent's connection to its model changed.
+    #[serde(rename = "connection.changed")]
+    ConnectionChanged {
+        /// The agent's word: `reconnecting`, `reconnected`.
+        state: String,
+        /// The agent's count of attempts, where stated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<u64>,
+    },
+    /// The agent process was started.
+    #[serde(rename = "process.spawned")]
+    ProcessSpawned {
+        /// Its process id.
+        pid: u32,
+        /// The command line, redacted.
+        argv: Vec<String>,
+    },
+    /// The agent wrote a line to its standard error.
+    #[serde(rename = "process.stderr")]
+    ProcessStderr {
+        /// The line, lossy where it is not UTF-8; the log has the bytes.
+        text: String,
+    },
+    /// The agent process ended and its tree is gone.
+    #[serde(rename = "process.exited")]
+    ProcessExited {
+        /// With which status.
+        exit: ProcessExit,
+        /// Whether we had to stop it.
+        forced: bool,
+        /// Processes that outlived the agent and were stopped by us.
+        leaked: u32,
+    },
+    /// What we believe about the agent changed.
+    #[serde(rename = "health.changed")]
+    HealthChanged {
+        /// What we believed.
+        from: Health,
+        /// What we believe now.
+        to: Health,
+        /// Why, for a person.
+        why: String,
+        /// What it rests on; always there for a verdict.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        evidence: Option<Box<Evidence>>,
+    },
+    /// A hook of the agent called us.
+    #[serde(rename = "hook.received")]
+    HookReceived {
+        /// The agent's name of the hook.
+        name: String,
+        /// The call it is about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<CallId>,
+        /// What it carried.
+        payload: serde_json::Value,
+    },
+    /// A line that the dialect does not know; the log holds its bytes.
+    #[serde(rename = "unrecognized")]
+    Unrecognized {
+        /// What was unexpected.
+        why: Unrecognized,
+        /// The beginning of it, safe to show.
+        excerpt: String,
+    },
+    /// A sink was too slow and this range waits for it in the log. Never in the log itself.
+    #[serde(rename = "gap")]
+    Gap {
+        /// First missing sequence number.
+        from: Seq,
+        /// Last missing sequence number.
+        to: Seq,
+    },
+    /// The run is over: exactly one, the last event.
+    #[serde(rename = "session.ended")]
+    SessionEnded {
+        /// How.
+        end: SessionEnd,
+        /// Who ended it.
+        ended_by: EndedBy,
+        /// The last text that the agent gave, where it gave no terminal event.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_text: Option<String>,
+        /// What was used so far, where the agent said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// The end of the agent's standard error, for a failure.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stderr_tail: Option<String>,
+    },
+}
+
+/// Why a line was not understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Unrecognized {
+    /// Plain text between the JSON lines.
+    Noise,
+    /// The last line, cut short.
+    Torn,
+    /// JSON of a type that the dialect does not know.
+    UnknownType,
+    /// A known type without what makes it one.
+    BadShape,
+    /// JSON, but not an object.
+    NotAnObject,
+    /// Too long to be read whole and of no known beginning.
+    Oversized,
+}
+
+impl EventKind {
+    /// The dotted name, as in the JSON form.
+    pub fn name(&self) -> &'static str {
+        match self {
+            EventKind::SessionStarted { .. } => "session.started",
+            EventKind::TurnStarted { .. } => "turn.started",
+            EventKind::TurnEnded { .. } => "turn.ended",
+            EventKind::ItemStarted { .. } => "item.started",
+            EventKind::ItemDelta { .. } => "item.delta",
+            EventKind::ItemCompleted { .. } => "item.completed",
+            EventKind::ApprovalRequested { .. } => "approval.requested",
+            EventKind::ApprovalResolved { .. } => "approval.resolved",
+            EventKind::UsageUpdated { .. } => "usage.updated",
+            EventKind::RetryScheduled { .. } => "retry.scheduled",
+            EventKind::ConnectionChanged { .. } => "connection.changed",
+            EventKind::ProcessSpawned { .. } => "process.spawned",
+            EventKind::ProcessStderr { .. } => "process.stderr",
+            EventKind::ProcessExited { .. } => "process.exited",
+            EventKind::HealthChanged { .. } => "health.changed",
+            EventKind::HookReceived { .. } => "hook.received",
+            EventKind::Unrecognized { .. } => "unrecognized",
+            EventKind::Gap { .. } => "gap",
+            EventKind::SessionEnded { .. } => "session.ended",
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! Items: what an agent says and does between the beginning and the end of a turn.
+
+use crate::id::{CallId, ItemId};
+use serde::{Deserialize, Serialize};
+
+/// One thing with a beginning and an end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Item {
+    /// Our ordinal; the same in `item.started`, `item.delta` and `item.completed`.
+    pub id: ItemId,
+    /// What it is.
+    #[serde(flatten)]
+    pub body: ItemBody,
+}
+
+/// What an item is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ItemBody {
+    /// Text for the user.
+    Message {
+        /// The text so far.
+        text: String,
+    },
+    /// The model's thinking.
+    Reasoning {
+        /// The text so far.
+        text: String,
+    },
+    /// A tool call.
+    Tool(Box<Tool>),
+    /// The agent's list of things to do.
+    Plan {
+        /// The entries.
+        todos: Vec<Todo>,
+        /// A plan in prose, where the agent gives one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+    /// A file was changed, reported apart from a tool call.
+    FileChange {
+        /// Which file.
+        path: String,
+        /// A unified diff, where the agent gives one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        diff: Option<String>,
+    },
+    /// Another agent at work for this one, reported apart from a tool call.
+    SubAgent {
+        /// What it is to do.
+        description: String,
+    },
+    /// Something the agent wants known.
+    Notice {
+        /// How grave.
+        level: NoticeLevel,
+        /// The text.
+        text: String,
+    },
+}
+
+/// Whose text a delta extends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TextRole {
+    /// Text for the user.
+    Message,
+    /// Thinking.
+    Reasoning,
+    /// Output of a running tool.
+    ToolOutput,
+}
+
+/// How grave a notice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeLevel {
+    /// Good to know.
+    Info,
+    /// Something is not as it should be.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+/// One entry of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Todo {
+    /// What is to be done.
+    pub text: String,
+    /// How far it is.
+    pub status: TodoStatus,
+}
+
+/// How far an entry of a plan is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TodoStatus {
+    /// Not begun.
+    Pending,
+    /// Begun.
+    InProgress,
+    /// Done.
+    Completed,
+    /// Given up.
+    Cancelled,
+}
+
+/// A tool call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tool {
+    /// The agent's id of the call.
+    pub call: CallId,
+    /// The agent's own name of the tool.
+    pub name: String,
+    /// What sort of tool.
+    pub tool_kind: ToolKind,
+    /// What it was given.
+    pub input: ToolInput,
+    /// The timeout that the agent declared, in milliseconds; absent where it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Whether it goes on in the background after the call returned.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
+    /// The process group of a background command, where the agent tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The agent's id of the model call that asked for it: calls of one step share it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// How it ended; absent while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// What it gave back, as text; left out when the stream is only skimmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// What it changed, as a unified diff; left out when the stream is only skimmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// How long it ran by the agent's own clock, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// A digest of name and input, and on completion of the result too: equal digests mean that
+    /// the agent does the same again. Not on the wire.
+    #[serde(skip)]
+    pub digest: u64,
+}
+
+/// ACP's ten words for tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// Reads files or data.
+    Read,
+    /// Changes files.
+    Edit,
+    /// Removes files.
+    Delete,
+    /// Moves or renames files.
+    Move,
+    /// Searches.
+    Search,
+    /// Runs commands.
+    Execute,
+    /// Thinks, plans, hands to a sub-agent.
+    Think,
+    /// Gets something from the network.
+    Fetch,
+    /// Changes the agent's mode.
+    SwitchMode,
+    /// Anything else.
+    Other,
+}
+
+/// What a tool was given, as far as it is of use to judge and to show.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ToolInput {
+    /// A shell command.
+    Command {
+        /// The command line.
+        command: String,
+        /// Where it runs, where stated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+    },
+    /// A file or folder.
+    Path {
+        /// The path, as the agent gave it.
+        path: String,
+    },
+    /// A search.
+    Query {
+        /// What is looked for.
+        query: String,
+        /// Where.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+    },
+    /// An address.
+    Url {
+        /// The address.
+        url: String,
+    },
+    /// A tool of an MCP server.
+    Mcp {
+        /// The server.
+        server: String,
+        /// The tool.
+        tool: String,
+    },
+    /// A task for another agent.
+    SubAgent {
+        /// What it is to do, in a few words.
+        description: String,
+    },
+    /// A list of things to do.
+    Todos {
+        /// The entries.
+        todos: Vec<Todo>,
+    },
+    /// Anything else, in a few words; may be empty.
+    Other {
+        /// What there is to show.
+        summary: String,
+    },
+}
+
+/// How long a tool may reasonably be silent depends on this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ToolClass {
+    /// A command.
+    Execute,
+    /// A tool of an MCP server.
+    Mcp,
+    /// Another agent.
+    SubAgent,
+    /// Reading, editing, searching on this machine.
+    Local,
+    /// The network.
+    Fetch,
+    /// Anything else.
+    Other,
+}
+
+impl Tool {
+    /// The class by which its silence is judged.
+    pub fn class(&self) -> ToolClass {
+        match (&self.input, self.tool_kind) {
+            (ToolInput::Mcp { .. }, _) => ToolClass::Mcp,
+            (ToolInput::SubAgent { .. }, _) => ToolClass::SubAgent,
+            (_, ToolKind::Execute) => ToolClass::Execute,
+            (_, ToolKind::Fetch) => ToolClass::Fetch,
+            (
+                _,
+                ToolKind::Read
+                | ToolKind::Edit
+                | ToolKind::Delete
+                | ToolKind::Move
+                | ToolKind::Search,
+            ) => ToolClass::Local,
+            (_, ToolKind::Think | ToolKind::SwitchMode | ToolKind::Other) => ToolClass::Other,
+        }
+    }
+
+    /// What to call it in one line: the command, the path, the query.
+    pub fn headline(&self) -> &str {
+        match &self.input {
+            ToolInput::Command { command, .. } => command,
+            ToolInput::Path { path } => path,
+            ToolInput::Query { query, .. } => query,
+            ToolInput::Url { url } => url,
+            ToolInput::Mcp { tool, .. } => tool,
+            ToolInput::SubAgent { description } => description,
+            ToolInput::Todos { .. } => "",
+            ToolInput::Other { summary } => summary,
+        }
+    }
+
+    /// Whether running it again could do harm: then a prompt is never simply repeated.
+    pub fn may_have_side_effects(&self) -> bool {
+        match self.tool_kind {
+            ToolKind::Read | ToolKind::Search | ToolKind::Think | ToolKind::SwitchMode => {
+                matches!(
+                    self.input,
+                    ToolInput::SubAgent { .. } | ToolInput::Mcp { .. }
+                )
+            }
+            ToolKind::Edit
+            | ToolKind::Delete
+            | ToolKind::Move
+            | ToolKind::Execute
+            | ToolKind::Fetch
+            | ToolKind::Other => true,
+        }
+    }
+}
+
+/// How a tool call ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Outcome {
+    /// It worked.
+    Success,
+    /// It ran and failed.
+    Failure {
+        /// The exit code of a command, where there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        /// The agent's words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+    /// The user or a hook said no.
+    Rejected {
+        /// The reason given, may be empty.
+        reason: String,
+    },
+    /// The agent's own permissions forbid it.
+    Denied {
+        /// The reason given, may be empty.
+        reason: String,
+    },
+    /// It took longer than it may.
+    TimedOut,
+    /// It could not be started.
+    SpawnError {
+        /// The agent's words.
+        message: String,
+    },
+    /// The agent does not say, or says something new.
+    Unknown,
+}

@@ -1,0 +1,55 @@
+//! What a turn or a session used.
+
+use serde::{Deserialize, Serialize};
+
+/// Token counts; a field that the agent does not state is zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tokens {
+    /// Tokens sent, without cached ones.
+    pub input: u64,
+    /// Tokens received.
+    pub output: u64,
+    /// Tokens read from a cache.
+    #[serde(default)]
+    pub cache_read: u64,
+    /// Tokens written to a cache.
+    #[serde(default)]
+    pub cache_write: u64,
+    /// Tokens of reasoning, where stated apart.
+    #[serde(default)]
+    pub reasoning: u64,
+    /// Cost in US dollars, where the agent states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+impl Tokens {
+    /// All tokens that somebody may have to pay for.
+    pub fn total(&self) -> u64 {
+        self.input
+            .saturating_add(self.output)
+            .saturating_add(self.cache_read)
+            .saturating_add(self.cache_write)
+    }
+}
+
+/// Usage, and what it covers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Usage {
+    /// Of one turn.
+    Turn(Tokens),
+    /// Of the session so far.
+    Total(Tokens),
+}
+
+impl Usage {
+    /// The counts, whatever they cover.
+    pub fn tokens(&self) -> &Tokens {
+        match self {
+            Usage::Turn(tokens) | Usage::Total(tokens) => tokens,
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The pure middle of Stablehand.
+//!
+//! Everything here is a function of values: bytes become lines ([`line`]), lines become events
+//! ([`decode`], [`event`]), events and a `now` become decisions ([`monitor`]), and all of it can be
+//! written to and read back from the log ([`record`]) and folded into what a person reads
+//! ([`transcript`]). There is no clock, no file, no process and no task in this crate; Cargo and
+//! `clippy.toml` see to it. An agent's name appears nowhere outside `decode/`.
+
+pub mod decode;
+pub mod event;
+pub mod id;
+pub mod json;
+pub mod line;
+pub mod monitor;
+pub mod record;
+pub mod text;
+pub mod time;
+pub mod transcript;
+
+pub use decode::{Decode, Depth, Dialect};
+pub use event::{Event, EventKind, Origin};
+pub use line::{Line, LineFlaw, LineSplitter};
+pub use time::{Moment, UnixMillis};

@@ -1,0 +1,4 @@
+//! x
+pub struct LineSplitter;
+pub struct Line;
+pub enum LineFlaw {}

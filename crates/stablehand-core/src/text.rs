@@ -1,0 +1,133 @@
+//! Making hostile text safe to show, and short.
+//!
+//! Whatever an agent printed may hold escape sequences that drive a terminal. [`plain`] takes them
+//! out; [`excerpt`] cuts at a character. Neither is used on the pass-through path, which is bytes.
+
+/// Text with every control sequence taken out: safe for a terminal, a title, a table.
+///
+/// Newline and tab stay. Escape sequences (CSI, OSC, DCS and their kin, also unterminated ones) go
+/// whole; other control characters, bidirectional overrides and invisible marks are dropped.
+pub fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            '\u{1b}' => match chars.peek().copied() {
+                Some('[') => {
+                    chars.next();
+                    skip_csi(&mut chars);
+                }
+                Some(']' | 'P' | 'X' | '^' | '_') => {
+                    chars.next();
+                    skip_string_sequence(&mut chars);
+                }
+                Some(next) if next.is_ascii() && !next.is_ascii_control() => {
+                    // Two- and three-character sequences: intermediates, then one final.
+                    while let Some(i) = chars.peek().copied() {
+                        chars.next();
+                        if !(' '..='/').contains(&i) {
+                            break;
+                        }
+                    }
+                }
+                _ => {}
+            },
+            '\u{9b}' => skip_csi(&mut chars),
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => {
+                skip_string_sequence(&mut chars);
+            }
+            c if c.is_control() => {}
+            '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{200b}'
+            | '\u{2060}'
+            | '\u{feff}' => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+fn skip_csi(chars: &mut Chars<'_>) {
+    while let Some(c) = chars.peek().copied() {
+        if c == '\n' || c == '\u{1b}' {
+            return; // Broken off: whatever follows is text, or a sequence of its own.
+        }
+        chars.next();
+        if ('@'..='~').contains(&c) {
+            return;
+        }
+    }
+}
+
+fn skip_string_sequence(chars: &mut Chars<'_>) {
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{7}' | '\u{9c}' => return,
+            '\u{1b}' if chars.peek() == Some(&'\\') => {
+                chars.next();
+                return;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The first `max` characters of one line of bytes, safe to show, with `…` where something is left
+/// out.
+pub fn excerpt(bytes: &[u8], max: usize) -> String {
+    let head = bytes
+        .get(..bytes.len().min(max.saturating_mul(4)))
+        .unwrap_or(bytes);
+    let text = plain(&String::from_utf8_lossy(head)).replace(['\n', '\t'], " ");
+    let mut short: String = text.chars().take(max).collect();
+    if text.chars().count() > max || head.len() < bytes.len() {
+        short.push('…');
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_sequence_survives() {
+        let cases = [
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("\u{1b}]52;c;ZXZpbA==\u{7}after", "after"),
+            ("\u{1b}]0;title\u{1b}\\after", "after"),
+            ("\u{1b}]8;;http://x\u{7}link\u{1b}]8;;\u{7}", "link"),
+            ("\u{1b}Pq#0\u{1b}\\x", "x"),
+            ("a\u{9b}2Jb", "ab"),
+            ("a\u{9d}0;t\u{9c}b", "ab"),
+            ("\u{1b}]never ends", ""),
+            ("\u{1b}(Bx", "x"),
+            ("\u{1b}cx", "x"),
+            ("a\rb\u{8}c\u{0}d", "abcd"),
+            ("\u{202e}evil\u{202c}", "evil"),
+            ("a\tb\nc", "a\tb\nc"),
+            ("ünïcode ✓", "ünïcode ✓"),
+            ("\u{1b}[12;", ""),
+            ("\u{1b}[1\nnext", "\nnext"),
+        ];
+        for (hostile, safe) in cases {
+            assert_eq!(plain(hostile), safe, "{hostile:?}");
+            assert_eq!(plain(&plain(hostile)), plain(hostile));
+        }
+    }
+
+    #[test]
+    fn excerpts_end_at_a_character() {
+        assert_eq!(excerpt("ééé".as_bytes(), 2), "éé…");
+        assert_eq!(excerpt(b"ab", 2), "ab");
+        assert_eq!(excerpt(b"a\nb", 9), "a b");
+        assert_eq!(excerpt(&[0xff, b'a'], 9), "\u{fffd}a");
+        assert_eq!(excerpt("é".repeat(500).as_bytes(), 3).chars().count(), 4);
+    }
+}

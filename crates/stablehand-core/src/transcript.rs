@@ -1,0 +1,1 @@
+//! The fold of events that every face shows.
