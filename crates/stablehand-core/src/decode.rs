@@ -1,4 +1,72 @@
-//! x
-pub trait Decode {}
-pub enum Depth {}
-pub enum Dialect {}
+//! From an agent's lines to events.
+//!
+//! One folder per dialect below this one; an agent's wire shapes never leave its folder. A decoder
+//! never fails and never drops: what it does not know becomes [`EventKind::Unrecognized`]. It sees
+//! one line at a time and keeps only what pairs beginnings with ends.
+
+mod cursor;
+
+use crate::event::EventKind;
+use crate::json::Scan;
+use crate::line::Line;
+
+pub use cursor::CursorDecoder;
+
+/// How much of a line is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// What the monitor and the log need: kinds, ids, tools with their input, timeout, outcome and
+    /// digest. Texts and outputs are left empty. This is what the pass-through path pays for.
+    Skim,
+    /// Everything, for faces that show it.
+    Full,
+}
+
+/// Reads one dialect.
+pub trait Decode: Send {
+    /// Takes one line, or one part of an oversized one, and appends what it said. `scan` is the
+    /// result of [`crate::json::scan`] for a whole line; for a part the decoder reads what it can
+    /// from the first and ignores the others.
+    fn line(&mut self, line: &Line<'_>, scan: &Scan<'_>, depth: Depth, out: &mut Vec<EventKind>);
+
+    /// The stream has ended: closes what is still open and cannot come any more (a message without
+    /// its flush). Tools stay open; their end was not seen.
+    fn finish(&mut self, depth: Depth, out: &mut Vec<EventKind>);
+
+    /// The agent's own name for the last line's type, such as `tool_call/started`; empty for none.
+    fn last_type(&self) -> &str;
+}
+
+/// The dialects that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// `cursor-agent --output-format stream-json`, all versions since 2025.
+    Cursor,
+}
+
+impl Dialect {
+    /// All of them, for `--help` and tests.
+    pub const ALL: &'static [Dialect] = &[Dialect::Cursor];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Cursor => "cursor",
+        }
+    }
+
+    /// The dialect of that name.
+    pub fn by_name(name: &str) -> Option<Dialect> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|dialect| dialect.name() == name)
+    }
+
+    /// A fresh decoder.
+    pub fn decoder(self) -> Box<dyn Decode> {
+        match self {
+            Dialect::Cursor => Box::new(CursorDecoder::default()),
+        }
+    }
+}

@@ -19,5 +19,5 @@ pub mod transcript;
 
 pub use decode::{Decode, Depth, Dialect};
 pub use event::{Event, EventKind, Origin};
-pub use line::{Line, LineFlaw, LineSplitter};
+pub use line::{Line, LineFlaw, LineSplitter, Part};
 pub use time::{Moment, UnixMillis};
