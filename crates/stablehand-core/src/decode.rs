@@ -57,10 +57,7 @@ impl Dialect {
 
     /// The dialect of that name.
     pub fn by_name(name: &str) -> Option<Dialect> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|dialect| dialect.name() == name)
+        Self::ALL.iter().copied().find(|dialect| dialect.name() == name)
     }
 
     /// A fresh decoder.

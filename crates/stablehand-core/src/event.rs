@@ -56,15 +56,7 @@ impl Event {
         origin: Origin,
         event: EventKind,
     ) -> Self {
-        Event {
-            v: EVENT_VERSION,
-            seq,
-            at: at.rfc3339(),
-            session,
-            run,
-            origin,
-            event,
-        }
+        Event { v: EVENT_VERSION, seq, at: at.rfc3339(), session, run, origin, event }
     }
 }
 

@@ -23,19 +23,11 @@ impl SessionId {
         if leads_well && bytes.len() <= 64 && bytes.iter().all(|b| plain(*b)) {
             return self.0.clone();
         }
-        let kept: String = bytes
-            .iter()
-            .filter(|b| plain(**b))
-            .take(24)
-            .map(|b| char::from(*b))
-            .collect();
+        let kept: String =
+            bytes.iter().filter(|b| plain(**b)).take(24).map(|b| char::from(*b)).collect();
         let kept = kept.trim_start_matches(['-', '_']);
         let digest = digest64(bytes);
-        if kept.is_empty() {
-            format!("x{digest:016x}")
-        } else {
-            format!("{kept}-{digest:016x}")
-        }
+        if kept.is_empty() { format!("x{digest:016x}") } else { format!("{kept}-{digest:016x}") }
     }
 
     /// Whether the id can be handed to an agent as the value of an option: an id that begins with
@@ -132,8 +124,7 @@ mod tests {
             let stem = SessionId(id.into()).file_stem();
             assert!(stem.len() <= 64, "{stem}");
             assert!(
-                stem.bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'),
+                stem.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'),
                 "{stem:?}"
             );
             assert!(stem.as_bytes()[0].is_ascii_alphanumeric(), "{stem:?}");

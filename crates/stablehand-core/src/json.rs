@@ -18,6 +18,10 @@ const MAX_MEMBERS: usize = 24;
 
 /// What a line turned out to be.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every line is an object; a box would cost an allocation each"
+)]
 pub enum Scan<'a> {
     /// A JSON object.
     Object(Object<'a>),
@@ -54,6 +58,21 @@ impl<'a> Object<'a> {
         })
     }
 
+    /// Everything between the colon of the member `key` and the brace that ends the line, spaces
+    /// included; only where that is how the line ends. It is how verbatim bytes come back out of a
+    /// record.
+    pub fn exact_tail(&self, key: &str) -> Option<&'a [u8]> {
+        let last = self.spans().last()?;
+        if slice(self.line, last.key) != key.as_bytes() {
+            return None;
+        }
+        let from = last.key.1 as usize + 2;
+        match self.line.get(from..)? {
+            [tail @ .., b'}'] => Some(tail),
+            _ => None,
+        }
+    }
+
     /// The members in order, keys as they stand between their quotes.
     pub fn members(&self) -> impl Iterator<Item = (&'a [u8], Value<'a>)> {
         let line = self.line;
@@ -74,6 +93,11 @@ fn slice(line: &[u8], (from, to): (u32, u32)) -> &[u8] {
 
 /// Looks at a line once.
 pub fn scan(line: &[u8]) -> Scan<'_> {
+    scan_within(line, MAX_DEPTH)
+}
+
+/// Like [`scan`], with another limit on nesting; 127 at the most.
+pub fn scan_within(line: &[u8], max_depth: u32) -> Scan<'_> {
     // Trailing space is cut first, so that the carriage return of a CRLF does not count as a
     // control character within the line. (A form feed is no space to JSON.)
     let mut bytes = line;
@@ -87,17 +111,10 @@ pub fn scan(line: &[u8]) -> Scan<'_> {
     if line.len() >= u32::MAX as usize {
         return Scan::Text;
     }
-    let mut scanner = Scanner {
-        bytes,
-        at: 0,
-        controls: census.controls,
-    };
+    let max_depth = max_depth.min(127);
+    let mut scanner = Scanner { bytes, at: 0, controls: census.controls, max_depth };
     scanner.space();
-    let mut object = Object {
-        line,
-        members: [Span::default(); MAX_MEMBERS],
-        len: 0,
-    };
+    let mut object = Object { line, members: [Span::default(); MAX_MEMBERS], len: 0 };
     let (valid, is_object) = match scanner.peek() {
         Some(b'{') => (scanner.top_object(&mut object), true),
         Some(_) => (scanner.value(), false),
@@ -115,16 +132,8 @@ pub fn scan(line: &[u8]) -> Scan<'_> {
 /// that are cut off are left out.
 pub fn scan_prefix(head: &[u8]) -> Option<Object<'_>> {
     let head = head.get(..head.len().min(u32::MAX as usize - 1))?;
-    let mut object = Object {
-        line: head,
-        members: [Span::default(); MAX_MEMBERS],
-        len: 0,
-    };
-    let mut scanner = Scanner {
-        bytes: head,
-        at: 0,
-        controls: true,
-    };
+    let mut object = Object { line: head, members: [Span::default(); MAX_MEMBERS], len: 0 };
+    let mut scanner = Scanner { bytes: head, at: 0, controls: true, max_depth: MAX_DEPTH };
     scanner.space();
     if scanner.peek() != Some(b'{') {
         return None;
@@ -161,16 +170,14 @@ fn census(bytes: &[u8]) -> Census {
         }
     }
     total = chunks.remainder().iter().fold(total, fold);
-    Census {
-        ascii: total.0 < 0x80,
-        controls: total.1 < 0x20,
-    }
+    Census { ascii: total.0 < 0x80, controls: total.1 < 0x20 }
 }
 
 struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
     controls: bool,
+    max_depth: u32,
 }
 
 /// `None` means: not valid from here.
@@ -214,10 +221,7 @@ impl Scanner<'_> {
             let value_from = self.at as u32;
             self.value()?;
             if let Some(slot) = object.members.get_mut(object.len) {
-                *slot = Span {
-                    key,
-                    value: (value_from, self.at as u32),
-                };
+                *slot = Span { key, value: (value_from, self.at as u32) };
                 object.len += 1;
             }
             self.space();
@@ -250,7 +254,7 @@ impl Scanner<'_> {
                         self.at += 1;
                     } else {
                         depth += 1;
-                        if depth >= MAX_DEPTH {
+                        if depth >= self.max_depth {
                             return None;
                         }
                         objects = objects << 1 | 1;
@@ -265,7 +269,7 @@ impl Scanner<'_> {
                         self.at += 1;
                     } else {
                         depth += 1;
-                        if depth >= MAX_DEPTH {
+                        if depth >= self.max_depth {
                             return None;
                         }
                         objects <<= 1;
@@ -396,10 +400,7 @@ fn find_quote_or_backslash(bytes: &[u8]) -> Option<usize> {
     let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
     let mut at = 0;
     while at < 32 {
-        let Some(word) = bytes
-            .get(at..at + 8)
-            .and_then(|w| <[u8; 8]>::try_from(w).ok())
-        else {
+        let Some(word) = bytes.get(at..at + 8).and_then(|w| <[u8; 8]>::try_from(w).ok()) else {
             return bytes
                 .get(at..)?
                 .iter()
@@ -407,8 +408,8 @@ fn find_quote_or_backslash(bytes: &[u8]) -> Option<usize> {
                 .map(|found| at + found);
         };
         let word = u64::from_le_bytes(word);
-        let hit =
-            zero_bytes(word ^ (ONES * b'"' as u64)) | zero_bytes(word ^ (ONES * b'\\' as u64));
+        let hit = zero_bytes(word ^ (ONES * u64::from(b'"')))
+            | zero_bytes(word ^ (ONES * u64::from(b'\\')));
         if hit != 0 {
             // The lowest hit is exact; borrows can only disturb bytes above it.
             return Some(at + hit.trailing_zeros() as usize / 8);

@@ -162,10 +162,7 @@ impl LineSplitter {
     }
 
     /// The next line or part, where one is complete.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "it lends; an iterator could not"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "it lends; an iterator could not")]
     #[inline]
     pub fn next(&mut self) -> Option<Line<'_>> {
         let fresh = self.buffer.get(self.scanned..self.end)?;
@@ -199,23 +196,14 @@ impl LineSplitter {
         if self.end - self.start > self.cut_limit() {
             return Some(self.cut_part());
         }
-        let part = if self.inside_long_line {
-            Part::Last
-        } else {
-            Part::Whole
-        };
+        let part = if self.inside_long_line { Part::Last } else { Part::Whole };
         self.inside_long_line = false;
         let (from, to, offset) = (self.start, self.end, self.offset);
         self.offset += (to - from) as u64;
         self.start = to;
         self.scanned = to;
         let bytes = self.buffer.get(from..to).unwrap_or_default();
-        Some(Line {
-            bytes,
-            offset,
-            part,
-            newline: false,
-        })
+        Some(Line { bytes, offset, part, newline: false })
     }
 
     /// All bytes of the lines that came since the last [`space`](Self::space), newlines too.
@@ -229,11 +217,7 @@ impl LineSplitter {
     }
 
     fn cut_limit(&self) -> usize {
-        if self.inside_long_line {
-            self.part
-        } else {
-            self.whole_limit
-        }
+        if self.inside_long_line { self.part } else { self.whole_limit }
     }
 
     #[inline]
@@ -242,36 +226,20 @@ impl LineSplitter {
             // The newline is in sight, but the parts must not depend on how the bytes came.
             return self.cut_part();
         }
-        let part = if self.inside_long_line {
-            Part::Last
-        } else {
-            Part::Whole
-        };
+        let part = if self.inside_long_line { Part::Last } else { Part::Whole };
         self.inside_long_line = false;
         let (from, offset) = (self.start, self.offset);
         self.start = newline + 1;
         self.scanned = self.start;
         self.offset += (self.start - from) as u64;
         let bytes = self.buffer.get(from..newline).unwrap_or_default();
-        Line {
-            bytes,
-            offset,
-            part,
-            newline: true,
-        }
+        Line { bytes, offset, part, newline: true }
     }
 
     fn cut_part(&mut self) -> Line<'_> {
-        let part = if self.inside_long_line {
-            Part::Middle
-        } else {
-            Part::First
-        };
+        let part = if self.inside_long_line { Part::Middle } else { Part::First };
         let from = self.start;
-        let window = self
-            .buffer
-            .get(from..from + self.cut_limit())
-            .unwrap_or_default();
+        let window = self.buffer.get(from..from + self.cut_limit()).unwrap_or_default();
         let to = from + character_boundary(window);
         let offset = self.offset;
         self.inside_long_line = true;
@@ -279,12 +247,7 @@ impl LineSplitter {
         self.scanned = self.scanned.max(to).min(self.end);
         self.offset += (to - from) as u64;
         let bytes = self.buffer.get(from..to).unwrap_or_default();
-        Line {
-            bytes,
-            offset,
-            part,
-            newline: false,
-        }
+        Line { bytes, offset, part, newline: false }
     }
 
     fn rewind(&mut self) {

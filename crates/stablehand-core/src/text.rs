@@ -81,9 +81,7 @@ fn skip_string_sequence(chars: &mut Chars<'_>) {
 /// The first `max` characters of one line of bytes, safe to show, with `…` where something is left
 /// out.
 pub fn excerpt(bytes: &[u8], max: usize) -> String {
-    let head = bytes
-        .get(..bytes.len().min(max.saturating_mul(4)))
-        .unwrap_or(bytes);
+    let head = bytes.get(..bytes.len().min(max.saturating_mul(4))).unwrap_or(bytes);
     let text = plain(&String::from_utf8_lossy(head)).replace(['\n', '\t'], " ");
     let mut short: String = text.chars().take(max).collect();
     if text.chars().count() > max || head.len() < bytes.len() {

@@ -48,10 +48,7 @@ impl UnixMillis {
 
     /// `20261116T134406.123Z`, for file names.
     pub fn compact(self) -> String {
-        self.rfc3339()
-            .chars()
-            .filter(|c| *c != '-' && *c != ':')
-            .collect()
+        self.rfc3339().chars().filter(|c| *c != '-' && *c != ':').collect()
     }
 }
 
@@ -79,14 +76,8 @@ mod tests {
     #[test]
     fn times_have_a_fixed_width() {
         assert_eq!(UnixMillis(0).rfc3339(), "1970-01-01T00:00:00.000Z");
-        assert_eq!(
-            UnixMillis(1_790_994_297_441).rfc3339(),
-            "2026-10-03T02:24:57.441Z"
-        );
-        assert_eq!(
-            UnixMillis(1_790_994_297_441).compact(),
-            "20261003T022457.441Z"
-        );
+        assert_eq!(UnixMillis(1_790_994_297_441).rfc3339(), "2026-10-03T02:24:57.441Z");
+        assert_eq!(UnixMillis(1_790_994_297_441).compact(), "20261003T022457.441Z");
         assert_eq!(UnixMillis(i64::MAX).rfc3339(), "1970-01-01T00:00:00.000Z");
     }
 

@@ -293,10 +293,7 @@ impl Tool {
     pub fn may_have_side_effects(&self) -> bool {
         match self.tool_kind {
             ToolKind::Read | ToolKind::Search | ToolKind::Think | ToolKind::SwitchMode => {
-                matches!(
-                    self.input,
-                    ToolInput::SubAgent { .. } | ToolInput::Mcp { .. }
-                )
+                matches!(self.input, ToolInput::SubAgent { .. } | ToolInput::Mcp { .. })
             }
             ToolKind::Edit
             | ToolKind::Delete

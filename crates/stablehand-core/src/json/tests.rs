@@ -75,11 +75,7 @@ fn it_agrees_with_serde_json_on_a_table() {
     ])
     .collect();
     for case in &cases {
-        assert_eq!(
-            is_valid(case.as_bytes()),
-            serde_says(case.as_bytes()),
-            "{case:?}"
-        );
+        assert_eq!(is_valid(case.as_bytes()), serde_says(case.as_bytes()), "{case:?}");
     }
 }
 
@@ -104,30 +100,19 @@ fn what_is_not_utf8_is_binary() {
 #[test]
 fn members_are_found_and_the_last_of_equal_keys_wins() {
     let line = br#"{"type":"x", "n":"42", "deep":{"a":[1,{"b":"c\nd"}],"z":true}, "type":"y"}"#;
-    let Scan::Object(object) = scan(line) else {
-        panic!()
-    };
+    let Scan::Object(object) = scan(line) else { panic!() };
     assert!(object.get("type").is_some_and(|v| v.is_str("y")));
     assert_eq!(object.get("n").and_then(Value::u64), Some(42));
     let deep = object.get("deep").unwrap();
     let inner = deep.get("a").unwrap().elements().nth(1).unwrap();
-    assert_eq!(
-        inner.get("b").and_then(Value::string).as_deref(),
-        Some("c\nd")
-    );
+    assert_eq!(inner.get("b").and_then(Value::string).as_deref(), Some("c\nd"));
     assert_eq!(deep.get("z").and_then(Value::bool), Some(true));
     assert_eq!(object.get("none"), None);
 }
 
 #[test]
 fn escapes_come_out_as_serde_json_has_them() {
-    for text in [
-        "plain",
-        "a\"b\\c/d",
-        "\u{8}\u{c}\n\r\t",
-        "é😀\u{0}",
-        "\u{fffd}",
-    ] {
+    for text in ["plain", "a\"b\\c/d", "\u{8}\u{c}\n\r\t", "é😀\u{0}", "\u{fffd}"] {
         let json = serde_json::to_string(text).unwrap();
         assert_eq!(Value::new(json.as_bytes()).str().unwrap(), text);
     }

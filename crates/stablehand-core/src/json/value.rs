@@ -71,10 +71,7 @@ impl<'a> Value<'a> {
 
     /// A number.
     pub fn f64(self) -> Option<f64> {
-        std::str::from_utf8(self.raw_str().unwrap_or(self.0))
-            .ok()?
-            .parse()
-            .ok()
+        std::str::from_utf8(self.raw_str().unwrap_or(self.0)).ok()?.parse().ok()
     }
 
     /// `true` or `false`.
@@ -98,16 +95,13 @@ impl<'a> Value<'a> {
 
     /// The members of an object; empty for anything else.
     pub fn members(self) -> Members<'a> {
-        Members {
-            walk: Walk::into(self.0, b'{'),
-        }
+        Members { walk: Walk::into(self.0, b'{') }
     }
 
     /// The member of an object. Of equal keys the first is taken here: nested objects are walked
     /// only as far as needed.
     pub fn get(self, key: &str) -> Option<Value<'a>> {
-        self.members()
-            .find_map(|(k, v)| (k == key.as_bytes()).then_some(v))
+        self.members().find_map(|(k, v)| (k == key.as_bytes()).then_some(v))
     }
 
     /// The elements of an array; empty for anything else.
@@ -142,15 +136,8 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn into(bytes: &'a [u8], open: u8) -> Self {
-        let inner = if bytes.first() == Some(&open) {
-            bytes.get(1..)
-        } else {
-            None
-        };
-        Walk {
-            bytes: inner.unwrap_or_default(),
-            at: 0,
-        }
+        let inner = if bytes.first() == Some(&open) { bytes.get(1..) } else { None };
+        Walk { bytes: inner.unwrap_or_default(), at: 0 }
     }
 
     /// The next value; separators are stepped over. `None` at the end of the container.
@@ -261,10 +248,7 @@ fn unicode_escape(escape: &[u8]) -> (char, usize) {
     match low {
         Some(low) if (0xd800..0xdc00).contains(&high) && (0xdc00..0xe000).contains(&low) => {
             let code = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-            (
-                char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER),
-                12,
-            )
+            (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 12)
         }
         _ => (char::REPLACEMENT_CHARACTER, 6),
     }

@@ -13,12 +13,7 @@ struct Owned {
 
 impl From<Line<'_>> for Owned {
     fn from(l: Line<'_>) -> Self {
-        Owned {
-            bytes: l.bytes.to_vec(),
-            offset: l.offset,
-            part: l.part,
-            newline: l.newline,
-        }
+        Owned { bytes: l.bytes.to_vec(), offset: l.offset, part: l.part, newline: l.newline }
     }
 }
 
@@ -30,9 +25,7 @@ fn split(input: &[u8], chunks: &[usize], whole: usize, part: usize) -> (Vec<Owne
     let mut sizes = chunks.iter().cycle();
     while !rest.is_empty() {
         let space = splitter.space();
-        let n = (*sizes.next().unwrap_or(&rest.len()))
-            .clamp(1, rest.len())
-            .min(space.len());
+        let n = (*sizes.next().unwrap_or(&rest.len())).clamp(1, rest.len()).min(space.len());
         space[..n].copy_from_slice(&rest[..n]);
         rest = &rest[n..];
         splitter.filled(n);
@@ -64,29 +57,15 @@ fn rejoin(lines: &[Owned]) -> Vec<u8> {
 #[test]
 fn lines_and_a_tail() {
     let (lines, _) = split(b"a\n\nbc\r\nd", &[3], 100, 10);
-    let texts: Vec<_> = lines
-        .iter()
-        .map(|l| (l.bytes.as_slice(), l.newline))
-        .collect();
-    assert_eq!(
-        texts,
-        [
-            (&b"a"[..], true),
-            (b"", true),
-            (b"bc\r", true),
-            (b"d", false)
-        ]
-    );
+    let texts: Vec<_> = lines.iter().map(|l| (l.bytes.as_slice(), l.newline)).collect();
+    assert_eq!(texts, [(&b"a"[..], true), (b"", true), (b"bc\r", true), (b"d", false)]);
 }
 
 #[test]
 fn a_long_line_comes_in_parts() {
     let input = [vec![b'x'; 45], b"\nshort\n".to_vec()].concat();
     let (lines, _) = split(&input, &[7], 20, 10);
-    let shape: Vec<_> = lines
-        .iter()
-        .map(|l| (l.part, l.bytes.len(), l.newline))
-        .collect();
+    let shape: Vec<_> = lines.iter().map(|l| (l.part, l.bytes.len(), l.newline)).collect();
     assert_eq!(
         shape,
         [
@@ -103,10 +82,7 @@ fn a_long_line_comes_in_parts() {
 fn a_part_does_not_cut_a_character() {
     let input = "é".repeat(40);
     let (lines, _) = split(input.as_bytes(), &[1], 11, 9);
-    assert!(
-        lines.iter().all(|l| std::str::from_utf8(&l.bytes).is_ok()),
-        "{lines:?}"
-    );
+    assert!(lines.iter().all(|l| std::str::from_utf8(&l.bytes).is_ok()), "{lines:?}");
     assert_eq!(rejoin(&lines), input.as_bytes());
 }
 

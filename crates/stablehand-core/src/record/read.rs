@@ -1,0 +1,155 @@
+//! Reading records back, from any version, whole or torn.
+
+use crate::event::EventKind;
+use crate::json::{self, Object, Scan, Value};
+use crate::time::UnixMillis;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use std::borrow::Cow;
+
+/// A record is one level deeper than the line in it, and events are deeper still.
+const RECORD_DEPTH: u32 = 120;
+
+/// Which of the agent's streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Its standard output.
+    Stdout,
+    /// Its standard error.
+    Stderr,
+}
+
+impl Stream {
+    pub(super) fn message(self, whole: bool) -> &'static str {
+        match (self, whole) {
+            (Stream::Stdout, true) => "raw_event",
+            (Stream::Stdout, false) => "raw_part",
+            (Stream::Stderr, true) => "stderr",
+            (Stream::Stderr, false) => "stderr_part",
+        }
+    }
+
+    pub(super) fn field(self) -> &'static str {
+        match self {
+            Stream::Stdout => "raw",
+            Stream::Stderr => "line",
+        }
+    }
+}
+
+/// One line of a log.
+#[derive(Debug)]
+pub enum Record<'a> {
+    /// What the agent wrote.
+    Raw {
+        /// To which stream.
+        stream: Stream,
+        /// When it came.
+        at: UnixMillis,
+        /// The bytes, exactly, without the newline.
+        bytes: Cow<'a, [u8]>,
+        /// Whether this is a part of a longer line.
+        part: bool,
+        /// Whether the line ends here.
+        last: bool,
+        /// Whether a newline follows the bytes.
+        newline: bool,
+    },
+    /// What we did.
+    Decision {
+        /// When.
+        at: UnixMillis,
+        /// The name of it.
+        message: Cow<'a, str>,
+        /// All its fields.
+        fields: Object<'a>,
+    },
+    /// JSON, but no record of ours.
+    Foreign(&'a [u8]),
+    /// Not JSON: a torn write, or somebody else's text.
+    Broken(&'a [u8]),
+}
+
+impl<'a> Record<'a> {
+    /// Reads one line of a log; it never fails.
+    pub fn read(line: &'a [u8]) -> Record<'a> {
+        let fields = match json::scan_within(line, RECORD_DEPTH) {
+            Scan::Object(fields) => fields,
+            Scan::Scalar => return Record::Foreign(line),
+            Scan::Text | Scan::Binary => return Record::Broken(line),
+        };
+        let Some(message) = fields.get("msg").and_then(Value::str) else {
+            return Record::Foreign(line);
+        };
+        let raw = |stream: Stream, part: bool| raw_record(&fields, stream, part);
+        let found = match message.as_ref() {
+            "raw_event" => raw(Stream::Stdout, false),
+            "raw_part" => raw(Stream::Stdout, true),
+            "stderr" => raw(Stream::Stderr, false),
+            "stderr_part" => raw(Stream::Stderr, true),
+            _ => {
+                let at = UnixMillis(fields.get("ts").and_then(Value::i64).unwrap_or(0));
+                return Record::Decision { at, message, fields };
+            }
+        };
+        found.unwrap_or(Record::Foreign(line))
+    }
+
+    /// The event that a decision tells the faces, where it has one that we know.
+    pub fn event(&self) -> Option<EventKind> {
+        match self {
+            Record::Decision { fields, .. } => {
+                serde_json::from_slice(fields.get("event")?.raw()).ok()
+            }
+            _ => None,
+        }
+    }
+}
+
+fn raw_record<'a>(fields: &Object<'a>, stream: Stream, part: bool) -> Option<Record<'a>> {
+    let flag = |name: &str| fields.get(name).and_then(Value::bool);
+    let (text, b64) = match stream {
+        Stream::Stdout => ("raw_text", "raw_b64"),
+        Stream::Stderr => ("line", "line_b64"),
+    };
+    let verbatim = if stream == Stream::Stdout { fields.exact_tail("raw") } else { None };
+    let bytes: Cow<'a, [u8]> = if let Some(bytes) = verbatim {
+        Cow::Borrowed(bytes)
+    } else if let Some(text) = fields.get(text).and_then(Value::str) {
+        match text {
+            Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+        }
+    } else {
+        let encoded = fields.get(b64)?.raw_str()?;
+        Cow::Owned(STANDARD.decode(encoded).ok()?)
+    };
+    let at = UnixMillis(fields.get("recv_ts").and_then(Value::i64).unwrap_or(0));
+    let last = !part || flag("last").unwrap_or(false);
+    let newline = last && flag("eol").unwrap_or(true);
+    Some(Record::Raw { stream, at, bytes, part, last, newline })
+}
+
+/// Puts the agent's lines together again from a log that is fed line by line.
+///
+/// It is what a face reads by: whole lines as the agent wrote them, and decisions in between. Lines
+/// in parts are joined up to a limit; a longer one is given as its beginning, marked oversized.
+#[derive(Debug, Default)]
+pub struct Reader {
+    parts: Vec<u8>,
+    overflow: bool,
+}
+
+impl Reader {
+    /// Takes a part; gives the line when it is complete, with whether it had to be cut at `limit`.
+    pub fn join(&mut self, bytes: &[u8], last: bool, limit: usize) -> Option<(Vec<u8>, bool)> {
+        let room = limit.saturating_sub(self.parts.len());
+        self.parts.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        self.overflow |= bytes.len() > room;
+        if !last {
+            return None;
+        }
+        let overflow = std::mem::take(&mut self.overflow);
+        Some((std::mem::take(&mut self.parts), overflow))
+    }
+}
