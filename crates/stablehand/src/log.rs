@@ -1,0 +1,276 @@
+//! The log: every byte and every decision, on its way to the disk before anybody sees it.
+//!
+//! Owns the file, its name, its durability and what happens when the disk is full. The format is
+//! `stablehand_core::record`'s. Sinks and faces read the log through [`Tail`]: it is the queue
+//! between an agent that must never wait and readers that may.
+//!
+//! Durability: [`Log::flush`] hands whole records to the kernel with one append, so nothing is lost
+//! if we die; a thread of its own calls `fdatasync` at most [`sync::GROUP`] later, which bounds what
+//! a power cut can take. On a full disk the file is cut back to its last whole record, records go
+//! to a ring in memory, and the file is tried again every few seconds.
+
+mod file;
+mod sync;
+mod tail;
+
+pub use file::LogError;
+pub use sync::Durability;
+pub use tail::{Fill, Tail};
+
+use serde::Serialize;
+use stablehand_core::event::EventKind;
+use stablehand_core::id::SessionId;
+use stablehand_core::json::Scan;
+use stablehand_core::line::Line;
+use stablehand_core::record::{self, Level, Stamp, Stream};
+use stablehand_core::time::UnixMillis;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use sync::Syncer;
+use tail::Shared;
+
+/// How much is remembered while the file cannot be written.
+const RING: usize = 8 << 20;
+
+/// How often a file that failed is tried again.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// The buffer goes to the kernel when it has grown to this, even within one chunk.
+const FLUSH_AT: usize = 512 << 10;
+
+/// Told of each decision, for a face that shows them.
+pub type Listener = Box<dyn FnMut(Level, &str, &serde_json::Value) + Send>;
+
+/// How a log is kept.
+#[derive(Clone, Debug)]
+pub struct LogOptions {
+    /// The folder; made if it is not there.
+    pub folder: PathBuf,
+    /// The program's name, with which the file's name begins.
+    pub prefix: String,
+    /// When records reach the disk itself.
+    pub durability: Durability,
+    /// Whether a log that cannot be written ends the run.
+    pub required: bool,
+}
+
+/// The one writer of a log.
+pub struct Log {
+    file: File,
+    path: PathBuf,
+    options: LogOptions,
+    started: UnixMillis,
+    stamp: Stamp,
+    buffer: Vec<u8>,
+    /// Length of the file, whole records only.
+    physical: u64,
+    shared: Arc<Shared>,
+    syncer: Syncer,
+    trouble: Option<Trouble>,
+    listener: Option<Listener>,
+}
+
+/// The file cannot be written at present.
+struct Trouble {
+    next_try: Instant,
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log")
+            .field("path", &self.path)
+            .field("physical", &self.physical)
+            .field("degraded", &self.trouble.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Log {
+    /// Makes the folder and the file; the agent is not started where this fails.
+    pub fn create(options: LogOptions, started: UnixMillis) -> Result<Log, LogError> {
+        let (file, path) = file::create(&options.folder, &options.prefix, started)?;
+        let io = |source| LogError::Create { path: path.clone(), source };
+        let shared = Arc::new(Shared::new(file.try_clone().map_err(io)?));
+        let syncer =
+            Syncer::start(file.try_clone().map_err(io)?, options.durability).map_err(io)?;
+        Ok(Log {
+            file,
+            path: path.clone(),
+            options,
+            started,
+            stamp: Stamp::new(started),
+            buffer: Vec::with_capacity(64 << 10),
+            physical: 0,
+            shared,
+            syncer,
+            trouble: None,
+            listener: None,
+        })
+    }
+
+    /// Where the log is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whom to tell of decisions.
+    pub fn set_listener(&mut self, listener: Listener) {
+        self.listener = Some(listener);
+    }
+
+    /// What records are stamped with until the next call.
+    pub fn set_time(&mut self, now: UnixMillis) {
+        self.stamp.set(now);
+    }
+
+    /// Where the next record will begin, for [`Tail`]s.
+    pub fn position(&self) -> u64 {
+        self.shared.end() + self.buffer.len() as u64
+    }
+
+    /// Puts down what the agent wrote. It is in the kernel after the next [`flush`](Self::flush).
+    #[inline]
+    pub fn line(&mut self, stream: Stream, line: &Line<'_>, scan: &Scan<'_>) {
+        record::push_line(&mut self.buffer, &self.stamp, stream, line, scan);
+        if self.buffer.len() >= FLUSH_AT {
+            self.flush();
+        }
+    }
+
+    /// Puts down what we did, and tells the listener.
+    pub fn decide<T: Serialize>(
+        &mut self,
+        level: Level,
+        message: &str,
+        fields: &T,
+        event: Option<&EventKind>,
+    ) {
+        record::push_decision(&mut self.buffer, &self.stamp, level, message, fields, event);
+        if let Some(listener) = &mut self.listener {
+            let value = serde_json::to_value(fields).unwrap_or_default();
+            listener(level, message, &value);
+        }
+    }
+
+    /// Hands all records to the kernel, with one append.
+    pub fn flush(&mut self) {
+        if self.buffer.is_empty() {
+            self.retry_if_due();
+            return;
+        }
+        if self.trouble.is_none() {
+            match write_whole(&mut self.file, &self.buffer, self.physical) {
+                Ok(()) => {
+                    self.physical += self.buffer.len() as u64;
+                    self.shared.grew_in_file(self.buffer.len());
+                    self.buffer.clear();
+                    self.syncer.dirty();
+                    return;
+                }
+                Err(error) => self.degrade(&error),
+            }
+        }
+        self.shared.grew_in_ring(&self.buffer, RING);
+        self.buffer.clear();
+        self.retry_if_due();
+    }
+
+    /// Whether a reader is so far behind, with nothing but memory between, that the agent has to
+    /// wait. Only on a disk that cannot be written.
+    pub fn is_congested(&self) -> bool {
+        self.trouble.is_some() && self.shared.is_congested(RING)
+    }
+
+    /// Whether the log was required and cannot be kept.
+    pub fn has_failed(&self) -> bool {
+        self.options.required && self.trouble.is_some()
+    }
+
+    /// Waits until everything so far is on the disk.
+    pub fn sync(&mut self) {
+        self.flush();
+        self.syncer.sync_now();
+    }
+
+    /// Puts the session into the file's name, once it is known. The name never holds the id itself
+    /// where that is not plain.
+    pub fn name_after(&mut self, session: &SessionId) {
+        if let Some(path) =
+            file::rename(&self.path, &self.options.prefix, self.started, &session.file_stem())
+        {
+            self.path = path;
+        }
+    }
+
+    /// A reader of this log that begins at `position`.
+    pub fn tail(&self, position: u64) -> Tail {
+        Tail::new(Arc::clone(&self.shared), position)
+    }
+
+    /// Says that nothing will follow, and syncs.
+    pub fn end(&mut self) {
+        self.flush();
+        if self.trouble.is_some() {
+            self.recover();
+        }
+        self.syncer.sync_now();
+        self.shared.finish();
+    }
+
+    fn degrade(&mut self, error: &std::io::Error) {
+        self.trouble = Some(Trouble { next_try: Instant::now() + RETRY });
+        let fields = serde_json::json!({
+            "error": error.to_string(),
+            "path": self.path,
+            "text": format!("the log cannot be written ({error}); going on in memory"),
+        });
+        // It goes behind what could not be written, and to the listener now.
+        self.decide(Level::Error, "log_degraded", &fields, None);
+    }
+
+    fn retry_if_due(&mut self) {
+        if self.trouble.as_ref().is_some_and(|trouble| Instant::now() >= trouble.next_try) {
+            self.recover();
+        }
+    }
+
+    /// Tries to bring what is in memory to the file.
+    fn recover(&mut self) {
+        let Some(trouble) = &mut self.trouble else { return };
+        let waiting = self.shared.ring();
+        if write_whole(&mut self.file, &waiting, self.physical).is_err() {
+            trouble.next_try = Instant::now() + RETRY;
+            return;
+        }
+        self.trouble = None;
+        self.shared.ring_is_in_file(self.physical, waiting.len());
+        self.physical += waiting.len() as u64;
+        self.syncer.dirty();
+        let fields = serde_json::json!({ "lost_bytes": self.shared.lost() });
+        self.decide(Level::Warn, "log_recovered", &fields, None);
+        self.flush();
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.flush();
+        self.shared.finish();
+    }
+}
+
+/// Appends all of it or nothing: a short write is cut off again.
+fn write_whole(file: &mut File, bytes: &[u8], end: u64) -> std::io::Result<()> {
+    let result = file.write_all(bytes);
+    if result.is_err() {
+        // Nothing better can be done where even this fails; the reader repairs a torn record.
+        let _uncut = file.set_len(end);
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! The writer and its tails on real files.
+
+use super::*;
+use stablehand_core::json;
+use stablehand_core::record::Record;
+use std::os::unix::fs::PermissionsExt;
+
+fn options(folder: &Path) -> LogOptions {
+    LogOptions {
+        folder: folder.join("logs"),
+        prefix: "test".into(),
+        durability: Durability::Group,
+        required: false,
+    }
+}
+
+fn put(log: &mut Log, text: &str) {
+    let line = Line {
+        bytes: text.as_bytes(),
+        offset: 0,
+        part: stablehand_core::line::Part::Whole,
+        newline: true,
+    };
+    log.line(Stream::Stdout, &line, &json::scan(line.bytes));
+}
+
+fn read_all(tail: &mut Tail) -> Vec<String> {
+    let mut found = Vec::new();
+    while tail.fill().unwrap() == Fill::Grew {
+        while let Some(line) = tail.next() {
+            if let Record::Raw { bytes, .. } = Record::read(line.bytes) {
+                found.push(String::from_utf8(bytes.into_owned()).unwrap());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_file_is_private_named_after_its_session_and_never_replaced() {
+    let home = tempfile::tempdir().unwrap();
+    let mut first = Log::create(options(home.path()), UnixMillis(0)).unwrap();
+    let mut second = Log::create(options(home.path()), UnixMillis(0)).unwrap();
+    let hostile = SessionId("../../x\n".into());
+    first.name_after(&hostile);
+    second.name_after(&hostile);
+    put(&mut first, "{\"a\":1}");
+    first.end();
+    let folder = home.path().join("logs");
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&folder), mode(first.path())), (0o700, 0o600));
+    let names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(names.len(), 2);
+    assert_ne!(first.path(), second.path());
+    assert!(first.path().to_str().unwrap().contains("/logs/test-19700101T000000.000Z-x-"));
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_an_error_that_names_it() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("logs"), "a file").unwrap();
+    let error = Log::create(options(home.path()), UnixMillis(0)).unwrap_err();
+    assert!(error.to_string().contains("logs"), "{error}");
+}
+
+#[test]
+fn tails_see_everything_in_order_from_where_they_begin() {
+    let home = tempfile::tempdir().unwrap();
+    let mut log = Log::create(options(home.path()), UnixMillis(0)).unwrap();
+    let mut early = log.tail(0);
+    put(&mut log, "{\"n\":1}");
+    log.flush();
+    let middle = log.position();
+    put(&mut log, "{\"n\":2}");
+    assert_eq!(read_all(&mut early), ["{\"n\":1}"], "not before it is flushed");
+    log.flush();
+    assert_eq!(read_all(&mut early), ["{\"n\":2}"]);
+    assert_eq!(read_all(&mut log.tail(middle)), ["{\"n\":2}"]);
+    assert_eq!(early.fill().unwrap(), Fill::UpToDate);
+    log.end();
+    assert_eq!(early.fill().unwrap(), Fill::Finished);
+}
+
+#[test]
+fn a_waiting_tail_is_woken_by_growth_and_by_the_end() {
+    let home = tempfile::tempdir().unwrap();
+    let mut log = Log::create(options(home.path()), UnixMillis(0)).unwrap();
+    let mut tail = log.tail(0);
+    let reader = std::thread::spawn(move || {
+        let mut found = Vec::new();
+        loop {
+            found.extend(read_all(&mut tail));
+            if tail.fill().unwrap() == Fill::Finished {
+                return found;
+            }
+            tail.wait(Duration::from_secs(20));
+        }
+    });
+    for n in 0..50 {
+        put(&mut log, &format!("{{\"n\":{n}}}"));
+        log.flush();
+    }
+    log.end();
+    assert_eq!(reader.join().unwrap().len(), 50);
+}
+
+/// A limit on the size of files stands in for a full disk where nothing can be mounted.
+#[test]
+fn a_file_that_cannot_grow_loses_nothing_for_its_readers() {
+    let home = tempfile::tempdir().unwrap();
+    let mut log = Log::create(options(home.path()), UnixMillis(0)).unwrap();
+    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let ear = Arc::clone(&heard);
+    log.set_listener(Box::new(move |_, message, _| ear.lock().unwrap().push(message.to_owned())));
+    let mut tail = log.tail(0);
+    put(&mut log, "{\"n\":0}");
+    log.flush();
+    // From here on writes fail: the descriptor is replaced by one that is only for reading.
+    let read_only = File::open(log.path()).unwrap();
+    let good = std::mem::replace(&mut log.file, read_only);
+    for n in 1..5 {
+        put(&mut log, &format!("{{\"n\":{n}}}"));
+        log.flush();
+    }
+    assert_eq!(read_all(&mut tail).len(), 5, "readers do not notice");
+    assert_eq!(*heard.lock().unwrap(), ["log_degraded"], "it is said once");
+    log.file = good;
+    log.end();
+    assert_eq!(*heard.lock().unwrap(), ["log_degraded", "log_recovered"]);
+    let text = std::fs::read_to_string(log.path()).unwrap();
+    let raw = text.lines().filter(|line| line.contains("raw_event")).count();
+    assert_eq!(raw, 5, "and in the end everything is in the file");
+    assert_eq!(read_all(&mut log.tail(0)).len(), 5);
+}

@@ -1,0 +1,194 @@
+//! Passing the agent's bytes on, exactly, to a reader that may be slow, stopped or gone.
+//!
+//! A [`PassThrough`] never blocks the driver and never drops. While its reader keeps up it writes
+//! straight from the buffer that the bytes were read into. When the reader does not, it falls
+//! behind: it remembers where it was in the log and goes on from there once there is room again.
+//! Memory stays the same however far behind it is.
+
+mod output;
+
+use output::Output;
+use sha2::{Digest, Sha256};
+use stablehand_core::record::{Record, Stream};
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use crate::log::{Fill, Log, Tail};
+
+/// Bytes on their way to one reader.
+#[derive(Debug)]
+pub struct PassThrough {
+    output: Output,
+    stream: Stream,
+    state: State,
+    sent: u64,
+    hash: Option<Sha256>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Everything so far has been written.
+    Live,
+    /// The reader is slow; the rest is in the log.
+    Behind(Box<CatchUp>),
+    /// The reader is gone, or its device failed.
+    Gone,
+}
+
+#[derive(Debug)]
+struct CatchUp {
+    tail: Tail,
+    /// So many bytes of what the tail gives next have been written already.
+    skip: u64,
+    pending: Vec<u8>,
+    written: usize,
+}
+
+impl PassThrough {
+    /// Passes the agent's `stream` on to a descriptor of ours.
+    pub fn new(target: OwnedFd, stream: Stream) -> std::io::Result<Self> {
+        let output = Output::new(target)?;
+        Ok(PassThrough { output, stream, state: State::Live, sent: 0, hash: None })
+    }
+
+    /// Also keeps a digest of what was written, for `--verify`.
+    #[must_use]
+    pub fn with_digest(mut self) -> Self {
+        self.hash = Some(Sha256::new());
+        self
+    }
+
+    /// Takes a chunk whose records begin at `log_position` and are flushed.
+    #[inline]
+    pub fn chunk(&mut self, bytes: &[u8], log: &Log, log_position: u64) {
+        if bytes.is_empty() || !matches!(self.state, State::Live) {
+            return; // Behind: it will come to these bytes through the log.
+        }
+        match self.output.write(bytes) {
+            Ok(n) => {
+                self.count(n, bytes);
+                if n < bytes.len() {
+                    self.state = State::Behind(Box::new(CatchUp {
+                        tail: log.tail(log_position),
+                        skip: n as u64,
+                        pending: Vec::new(),
+                        written: 0,
+                    }));
+                }
+            }
+            Err(_) => self.state = State::Gone,
+        }
+    }
+
+    /// Text of our own, between the agent's lines; only while nothing of theirs waits.
+    pub fn insert(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while let (State::Live, false) = (&self.state, rest.is_empty()) {
+            match self.output.write(rest) {
+                Ok(0) => self.output.wait_writable(),
+                Ok(n) => rest = rest.get(n..).unwrap_or_default(),
+                Err(_) => self.state = State::Gone,
+            }
+        }
+    }
+
+    /// The descriptor to wait for, while there is something to write.
+    pub fn wants_write(&self) -> Option<BorrowedFd<'_>> {
+        match self.state {
+            State::Behind(_) => Some(self.output.fd()),
+            State::Live | State::Gone => None,
+        }
+    }
+
+    /// Writes some of what waits; called when the descriptor is writable.
+    pub fn pump(&mut self) {
+        let State::Behind(behind) = &mut self.state else { return };
+        if behind.written == behind.pending.len() && !behind.refill(self.stream) {
+            self.state = State::Live;
+            return;
+        }
+        let rest = behind.pending.get(behind.written..).unwrap_or_default();
+        match self.output.write(rest) {
+            Ok(n) => {
+                behind.written += n;
+                let written = rest.get(..n).unwrap_or_default();
+                self.sent += n as u64;
+                if let Some(hash) = &mut self.hash {
+                    hash.update(written);
+                }
+            }
+            Err(_) => self.state = State::Gone,
+        }
+    }
+
+    /// Whether the reader has everything that was logged.
+    pub fn is_caught_up(&self) -> bool {
+        match self.state {
+            State::Live => self.output.is_drained(),
+            State::Behind(_) => false,
+            State::Gone => true,
+        }
+    }
+
+    /// Whether the reader is gone.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.state, State::Gone)
+    }
+
+    /// How many bytes were written, and their SHA-256 where it was asked for.
+    pub fn written(&self) -> (u64, Option<String>) {
+        (self.sent, self.hash.as_ref().map(|hash| hex(&hash.clone().finalize())))
+    }
+
+    fn count(&mut self, n: usize, bytes: &[u8]) {
+        self.sent += n as u64;
+        if let Some(hash) = &mut self.hash {
+            hash.update(bytes.get(..n).unwrap_or_default());
+        }
+    }
+}
+
+impl CatchUp {
+    /// Brings the next bytes from the log; false when the log has no more for now.
+    fn refill(&mut self, wanted: Stream) -> bool {
+        self.pending.clear();
+        self.written = 0;
+        loop {
+            while let Some(line) = self.tail.next() {
+                if let Record::Raw { stream, bytes, newline, .. } = Record::read(line.bytes) {
+                    if stream == wanted {
+                        take(&mut self.pending, &mut self.skip, &bytes);
+                        if newline {
+                            take(&mut self.pending, &mut self.skip, b"\n");
+                        }
+                    }
+                }
+            }
+            if !self.pending.is_empty() {
+                return true;
+            }
+            // An error here is a log that vanished; there is nothing more to be had from it.
+            match self.tail.fill() {
+                Ok(Fill::Grew) => {}
+                Ok(Fill::UpToDate | Fill::Finished) | Err(_) => return false,
+            }
+        }
+    }
+}
+
+fn take(pending: &mut Vec<u8>, skip: &mut u64, bytes: &[u8]) {
+    let skipped = (*skip).min(bytes.len() as u64);
+    *skip -= skipped;
+    pending.extend_from_slice(bytes.get(skipped as usize..).unwrap_or_default());
+}
+
+/// Lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut out, byte| {
+        let _infallible = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests;
