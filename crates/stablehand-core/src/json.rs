@@ -4,11 +4,22 @@
 //! this is the hottest code of all: `serde_json` costs three to six times as much here, because it
 //! has to make values. What a [`Scan`] calls an object is valid JSON by the grammar (RFC 8259),
 //! UTF-8, and nested no deeper than [`MAX_DEPTH`], so it can be embedded in the log as it stands.
-//! Typed reading of what was found is in [`value`].
+//! Typed reading of what was found is [`Value`]'s.
 
+#![expect(
+    clippy::inline_always,
+    reason = "code for wide vectors is only made where it is inlined into a function compiled for them"
+)]
+
+mod block;
+mod memo;
 mod value;
 
+pub use memo::Memo;
 pub use value::{Members, Value};
+
+use block::Look;
+use std::marker::PhantomData;
 
 /// Deeper nesting is taken for text: most readers of the log would refuse it (`serde_json` at 128).
 pub const MAX_DEPTH: u32 = 100;
@@ -49,6 +60,10 @@ struct Span {
 }
 
 impl<'a> Object<'a> {
+    fn empty(line: &'a [u8]) -> Self {
+        Object { line, members: [Span::default(); MAX_MEMBERS], len: 0 }
+    }
+
     /// The value of a member. Of equal keys the last wins, as for most readers.
     #[inline]
     pub fn get(&self, key: &str) -> Option<Value<'a>> {
@@ -73,12 +88,37 @@ impl<'a> Object<'a> {
         }
     }
 
+    /// How many members are known.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The value of the member at that place.
+    #[inline]
+    pub fn nth_value(&self, n: usize) -> Option<Value<'a>> {
+        let span = self.spans().get(n)?;
+        Some(Value::new(slice(self.line, span.value)))
+    }
+
     /// The members in order, keys as they stand between their quotes.
     pub fn members(&self) -> impl Iterator<Item = (&'a [u8], Value<'a>)> {
         let line = self.line;
         self.spans()
             .iter()
             .map(move |span| (slice(line, span.key), Value::new(slice(line, span.value))))
+    }
+
+    /// The member at which [`scan_prefix`] had to stop, its value cut off: to be entered
+    /// ([`Value::enter`]) or read with [`Value::cut_str`]. `None` where the object is whole.
+    pub fn cut_member(&self) -> Option<(&'a [u8], Value<'a>)> {
+        let (_, end) = self.spans().last()?.value;
+        value::cut_member(self.line.get(end as usize..)?)
     }
 
     fn spans(&self) -> &[Span] {
@@ -98,42 +138,62 @@ pub fn scan(line: &[u8]) -> Scan<'_> {
 
 /// Like [`scan`], with another limit on nesting; 127 at the most.
 pub fn scan_within(line: &[u8], max_depth: u32) -> Scan<'_> {
-    // Trailing space is cut first, so that the carriage return of a CRLF does not count as a
-    // control character within the line. (A form feed is no space to JSON.)
-    let mut bytes = line;
-    while let [rest @ .., b' ' | b'\t' | b'\r' | b'\n'] = bytes {
-        bytes = rest;
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("bmi1") {
+        #[expect(unsafe_code, reason = "the compiler cannot know what the processor has")]
+        // SAFETY: the processor has just been asked for both.
+        return unsafe { scan_wide(line, max_depth) };
     }
-    let census = census(bytes);
-    if !census.ascii && std::str::from_utf8(line).is_err() {
-        return Scan::Binary;
-    }
+    scan_by::<block::Narrow>(line, max_depth)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1")]
+fn scan_wide(line: &[u8], max_depth: u32) -> Scan<'_> {
+    scan_by::<block::Wide>(line, max_depth)
+}
+
+#[inline(always)]
+fn scan_by<L: Look>(line: &[u8], max_depth: u32) -> Scan<'_> {
     if line.len() >= u32::MAX as usize {
-        return Scan::Text;
+        return unreadable(line);
     }
-    let max_depth = max_depth.min(127);
-    let mut scanner = Scanner { bytes, at: 0, controls: census.controls, max_depth };
+    let mut scanner = Scanner::<L>::new(line, max_depth.min(127));
     scanner.space();
-    let mut object = Object { line, members: [Span::default(); MAX_MEMBERS], len: 0 };
-    let (valid, is_object) = match scanner.peek() {
-        Some(b'{') => (scanner.top_object(&mut object), true),
-        Some(_) => (scanner.value(), false),
-        None => (None, false),
+    // Made where it will be returned from: it is large enough for a copy to show.
+    let mut scan = Scan::Object(Object::empty(line));
+    let valid = match (scanner.peek(), &mut scan) {
+        (Some(b'{'), Scan::Object(object)) => scanner.top_object(object),
+        (Some(_), _) => {
+            let valid = scanner.value();
+            scan = Scan::Scalar;
+            valid
+        }
+        (None, _) => None,
     };
     scanner.space();
-    match (valid, is_object) {
-        (Some(()), true) if scanner.at == bytes.len() => Scan::Object(object),
-        (Some(()), false) if scanner.at == bytes.len() => Scan::Scalar,
-        _ => Scan::Text,
+    if valid.is_none() || scanner.at != line.len() {
+        return unreadable(line);
     }
+    // Outside of strings the grammar has no room for such bytes; inside, they must be UTF-8.
+    if scanner.high && simdutf8::basic::from_utf8(line).is_err() {
+        return Scan::Binary;
+    }
+    scan
+}
+
+/// Text or not even that.
+#[cold]
+fn unreadable(line: &[u8]) -> Scan<'_> {
+    if std::str::from_utf8(line).is_ok() { Scan::Text } else { Scan::Binary }
 }
 
 /// The members that can be read from the beginning of a line that is too long to be held. Values
 /// that are cut off are left out.
 pub fn scan_prefix(head: &[u8]) -> Option<Object<'_>> {
     let head = head.get(..head.len().min(u32::MAX as usize - 1))?;
-    let mut object = Object { line: head, members: [Span::default(); MAX_MEMBERS], len: 0 };
-    let mut scanner = Scanner { bytes: head, at: 0, controls: true, max_depth: MAX_DEPTH };
+    let mut object = Object::empty(head);
+    let mut scanner = Scanner::<block::Narrow>::new(head, MAX_DEPTH);
     scanner.space();
     if scanner.peek() != Some(b'{') {
         return None;
@@ -143,67 +203,50 @@ pub fn scan_prefix(head: &[u8]) -> Option<Object<'_>> {
     (object.len > 0).then_some(object)
 }
 
-/// Two facts about a whole line, in one vectorised pass: is there a byte above 127, and is there
-/// one below space? Without the latter, strings need no look at each byte.
-struct Census {
-    ascii: bool,
-    controls: bool,
-}
-
-#[inline]
-fn census(bytes: &[u8]) -> Census {
-    let fold = |(or, min): (u8, u8), b: &u8| (or | *b, min.min(*b));
-    let mut chunks = bytes.chunks_exact(64);
-    let mut total = (0u8, u8::MAX);
-    let mut lanes = ([0u8; 64], [u8::MAX; 64]);
-    let mut wide = false;
-    for chunk in &mut chunks {
-        wide = true;
-        for ((or, min), b) in lanes.0.iter_mut().zip(&mut lanes.1).zip(chunk) {
-            *or |= *b;
-            *min = (*min).min(*b);
-        }
-    }
-    if wide {
-        for (or, min) in lanes.0.iter().zip(&lanes.1) {
-            total = (total.0 | *or, total.1.min(*min));
-        }
-    }
-    total = chunks.remainder().iter().fold(total, fold);
-    Census { ascii: total.0 < 0x80, controls: total.1 < 0x20 }
-}
-
-struct Scanner<'a> {
+struct Scanner<'a, L> {
     bytes: &'a [u8],
     at: usize,
-    controls: bool,
+    /// Whether a string holds a byte above 127.
+    high: bool,
     max_depth: u32,
+    by: PhantomData<L>,
 }
 
 /// `None` means: not valid from here.
-impl Scanner<'_> {
-    #[inline]
+impl<'a, L: Look> Scanner<'a, L> {
+    fn new(bytes: &'a [u8], max_depth: u32) -> Self {
+        Scanner { bytes, at: 0, high: false, max_depth, by: PhantomData }
+    }
+
+    #[inline(always)]
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
-    #[inline]
+    #[inline(always)]
     fn space(&mut self) {
-        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
+        // Agents write none; one comparison finds that out.
+        while let Some(byte) = self.peek().filter(|byte| *byte <= b' ') {
+            if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+                return;
+            }
             self.at += 1;
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn expect(&mut self, byte: u8) -> Option<()> {
-        self.space();
         if self.peek() != Some(byte) {
-            return None;
+            self.space();
+            if self.peek() != Some(byte) {
+                return None;
+            }
         }
         self.at += 1;
         Some(())
     }
 
+    #[inline(always)]
     fn top_object(&mut self, object: &mut Object<'_>) -> Option<()> {
         self.at += 1;
         self.space();
@@ -219,7 +262,13 @@ impl Scanner<'_> {
             self.expect(b':')?;
             self.space();
             let value_from = self.at as u32;
-            self.value()?;
+            // Most values at this level are strings; they need none of what containers need.
+            if self.peek()? == b'"' {
+                self.at += 1;
+                self.string()?;
+            } else {
+                self.value()?;
+            }
             if let Some(slot) = object.members.get_mut(object.len) {
                 *slot = Span { key, value: (value_from, self.at as u32) };
                 object.len += 1;
@@ -237,6 +286,7 @@ impl Scanner<'_> {
     }
 
     /// Any value, without recursion: the kinds of the open containers are bits of a stack.
+    #[inline(always)]
     fn value(&mut self) -> Option<()> {
         let mut depth = 0u32;
         let mut objects = 0u128;
@@ -309,13 +359,14 @@ impl Scanner<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn key(&mut self) -> Option<()> {
         self.expect(b'"')?;
         self.string()?;
         self.expect(b':')
     }
 
+    #[inline(always)]
     fn literal(&mut self, word: &[u8]) -> Option<()> {
         let end = self.at + word.len();
         if self.bytes.get(self.at..end)? != word {
@@ -325,6 +376,7 @@ impl Scanner<'_> {
         Some(())
     }
 
+    #[inline(always)]
     fn number(&mut self) -> Option<()> {
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -348,6 +400,7 @@ impl Scanner<'_> {
         Some(())
     }
 
+    #[inline(always)]
     fn digits(&mut self) -> Option<()> {
         let from = self.at;
         while let Some(b'0'..=b'9') = self.peek() {
@@ -357,66 +410,11 @@ impl Scanner<'_> {
     }
 
     /// From behind the opening quote to behind the closing one.
-    #[inline]
+    #[inline(always)]
     fn string(&mut self) -> Option<()> {
-        loop {
-            let from = self.at;
-            let rest = self.bytes.get(from..)?;
-            let found = find_quote_or_backslash(rest)?;
-            self.at = from + found;
-            if self.controls && rest.get(..found)?.iter().any(|b| *b < 0x20) {
-                return None;
-            }
-            let byte = rest.get(found).copied()?;
-            self.at += 1;
-            if byte == b'"' {
-                return Some(());
-            }
-            self.escape()?;
-        }
+        self.at = block::string_end::<L>(self.bytes, self.at, &mut self.high)?;
+        Some(())
     }
-
-    fn escape(&mut self) -> Option<()> {
-        let kind = self.peek()?;
-        self.at += 1;
-        match kind {
-            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(()),
-            b'u' => {
-                let hex = self.bytes.get(self.at..self.at + 4)?;
-                self.at += 4;
-                hex.iter().all(u8::is_ascii_hexdigit).then_some(())
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Where the next `"` or `\` is. Most strings are short: eight bytes at a time, by arithmetic on a
-/// word, is cheaper than calling out; long ones go to `memchr`, which knows the machine.
-#[inline]
-fn find_quote_or_backslash(bytes: &[u8]) -> Option<usize> {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = 0x8080_8080_8080_8080;
-    let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
-    let mut at = 0;
-    while at < 32 {
-        let Some(word) = bytes.get(at..at + 8).and_then(|w| <[u8; 8]>::try_from(w).ok()) else {
-            return bytes
-                .get(at..)?
-                .iter()
-                .position(|b| *b == b'"' || *b == b'\\')
-                .map(|found| at + found);
-        };
-        let word = u64::from_le_bytes(word);
-        let hit = zero_bytes(word ^ (ONES * u64::from(b'"')))
-            | zero_bytes(word ^ (ONES * u64::from(b'\\')));
-        if hit != 0 {
-            // The lowest hit is exact; borrows can only disturb bytes above it.
-            return Some(at + hit.trailing_zeros() as usize / 8);
-        }
-        at += 8;
-    }
-    memchr::memchr2(b'"', b'\\', bytes.get(at..)?).map(|found| at + found)
 }
 
 #[cfg(test)]

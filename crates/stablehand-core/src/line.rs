@@ -112,20 +112,23 @@ impl LineSplitter {
     /// A splitter with limits of its own; tests use small ones.
     pub fn new(whole_limit: usize, part: usize) -> Self {
         let part = part.max(8);
-        let mut splitter = LineSplitter {
-            buffer: Vec::new(),
-            start: 0,
-            passed: 0,
-            scanned: 0,
-            end: 0,
-            base: 0,
+        let whole_limit = whole_limit.max(part);
+        // Pages that nobody writes to cost nothing, so there is room for the longest line at once.
+        let buffer = vec![0u8; whole_limit + 2 * READ + PAGE];
+        let base = buffer.as_ptr().align_offset(PAGE);
+        let base = if base < PAGE { base } else { 0 };
+        LineSplitter {
+            buffer,
+            start: base,
+            passed: base,
+            scanned: base,
+            end: base,
+            base,
             offset: 0,
             inside_long_line: false,
-            whole_limit: whole_limit.max(part),
+            whole_limit,
             part,
-        };
-        splitter.reallocate(READ);
-        splitter
+        }
     }
 
     /// Lines up to this length come whole.
@@ -137,23 +140,18 @@ impl LineSplitter {
     pub fn space(&mut self) -> &mut [u8] {
         self.passed = self.start;
         let held = self.end - self.start;
+        let used = self.end - self.base;
         if held == 0 {
             self.rewind();
-            // One long line must not leave a large buffer behind for ever.
-            if self.buffer.len() > 2 * READ + PAGE {
-                self.reallocate(READ);
-            }
-        } else if self.buffer.len() - self.end < READ / 4 {
-            if held + READ > self.buffer.len() - self.base {
-                self.reallocate((held + READ).next_power_of_two());
-            } else {
-                self.buffer.copy_within(self.start..self.end, self.base);
-                self.scanned -= self.start - self.base;
-                self.rewind_to(held);
-            }
+        } else if (used > READ / 2 && held < READ / 8) || self.buffer.len() - self.end < READ / 4 {
+            // Back to the beginning with what is held: little, or all that there is room for. A
+            // long line stays where it is, and only then are the further pages used at all.
+            self.buffer.copy_within(self.start..self.end, self.base);
+            self.scanned -= self.start - self.base;
+            self.rewind_to(held);
         }
-        let end = self.end;
-        self.buffer.get_mut(end..).unwrap_or_default()
+        let (from, to) = (self.end, self.buffer.len().min(self.end + READ));
+        self.buffer.get_mut(from..to).unwrap_or_default()
     }
 
     /// Says that `n` bytes were put into the space.
@@ -259,22 +257,6 @@ impl LineSplitter {
         self.start = self.base;
         self.passed = self.base;
         self.end = self.base + held;
-    }
-
-    fn reallocate(&mut self, capacity: usize) {
-        let mut buffer = vec![0u8; capacity + PAGE];
-        let base = buffer.as_ptr().align_offset(PAGE);
-        let base = if base < PAGE { base } else { 0 };
-        let held = self.buffer.get(self.start..self.end).unwrap_or_default();
-        if let Some(target) = buffer.get_mut(base..base + held.len()) {
-            target.copy_from_slice(held);
-        }
-        let scanned = self.scanned - self.start;
-        let held = held.len();
-        self.buffer = buffer;
-        self.base = base;
-        self.rewind_to(held);
-        self.scanned = self.base + scanned;
     }
 }
 

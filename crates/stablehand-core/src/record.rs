@@ -8,8 +8,8 @@
 mod read;
 mod write;
 
-pub use read::{Reader, Record, Stream};
-pub use write::{Stamp, push_decision, push_line};
+pub use read::{Reader, Record, Stream, verbatim};
+pub use write::{Stamp, VERBATIM_TAIL, is_verbatim, push_decision, push_line, push_verbatim_head};
 
 use serde::{Deserialize, Serialize};
 

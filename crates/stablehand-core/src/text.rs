@@ -81,7 +81,19 @@ fn skip_string_sequence(chars: &mut Chars<'_>) {
 /// The first `max` characters of one line of bytes, safe to show, with `…` where something is left
 /// out.
 pub fn excerpt(bytes: &[u8], max: usize) -> String {
+    // Most of what is shown is short and plain.
+    if bytes.len() <= max && bytes.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
     let head = bytes.get(..bytes.len().min(max.saturating_mul(4))).unwrap_or(bytes);
+    // Most are a command or a path, with nothing to take out.
+    if let Some(short) = head.get(..max.min(head.len()))
+        && head.iter().all(|b| matches!(b, b' '..=b'~'))
+        && let Ok(short) = std::str::from_utf8(short)
+    {
+        let ellipsis = if short.len() < bytes.len() { "…" } else { "" };
+        return [short, ellipsis].concat();
+    }
     let text = plain(&String::from_utf8_lossy(head)).replace(['\n', '\t'], " ");
     let mut short: String = text.chars().take(max).collect();
     if text.chars().count() > max || head.len() < bytes.len() {

@@ -86,6 +86,6 @@ mod tests {
         assert_eq!(human(Duration::from_millis(850)), "850ms");
         assert_eq!(human(Duration::from_millis(5_432)), "5.4s");
         assert_eq!(human(Duration::from_secs(125)), "2m 05s");
-        assert_eq!(human(Duration::from_secs(3_780)), "1h 03m");
+        assert_eq!(human(Duration::from_mins(63)), "1h 03m");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Everything here is lenient: a value of another kind than was asked for is simply absent.
 
-use super::find_quote_or_backslash;
+use super::block::valid_string_end;
 use std::borrow::Cow;
 
 /// The bytes of one valid JSON value.
@@ -10,7 +10,8 @@ use std::borrow::Cow;
 pub struct Value<'a>(&'a [u8]);
 
 impl<'a> Value<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    /// For bytes that are known to be one valid value, without space before it.
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Value(bytes)
     }
 
@@ -46,6 +47,29 @@ impl<'a> Value<'a> {
     /// A string that owns itself; `None` for anything else.
     pub fn string(self) -> Option<String> {
         self.str().map(Cow::into_owned)
+    }
+
+    /// Appends a string, unescaped, to a buffer that is used again and again; false for anything
+    /// else.
+    #[inline]
+    pub fn append_to(self, out: &mut Vec<u8>) -> bool {
+        let Some(inner) = self.raw_str() else {
+            return false;
+        };
+        if memchr::memchr(b'\\', inner).is_none() {
+            out.extend_from_slice(inner);
+        } else {
+            unescape_into(inner, out);
+        }
+        true
+    }
+
+    /// What there is of a string whose end was cut off; `None` for anything but a string.
+    pub fn cut_str(self) -> Option<String> {
+        self.str().map(Cow::into_owned).or_else(|| {
+            let inner = self.0.strip_prefix(b"\"")?;
+            Some(unescape(inner))
+        })
     }
 
     /// A whole number, also where it is written as a string (int64 in protobuf's JSON) or as a
@@ -101,7 +125,35 @@ impl<'a> Value<'a> {
     /// The member of an object. Of equal keys the first is taken here: nested objects are walked
     /// only as far as needed.
     pub fn get(self, key: &str) -> Option<Value<'a>> {
-        self.members().find_map(|(k, v)| (k == key.as_bytes()).then_some(v))
+        let mut members = self.members();
+        loop {
+            let (found, value) = members.next()?;
+            if found == key.as_bytes() {
+                return Some(value);
+            }
+        }
+    }
+
+    /// The first member whose key is wanted, without looking for the end of its value, which may be
+    /// long, or cut off. What comes back is good for going further in (`enter`, `get`, `members`,
+    /// `elements`) and for nothing else: its bytes run on to the end of the line.
+    pub fn enter(self, wanted: impl Fn(&[u8]) -> bool) -> Option<(&'a [u8], Value<'a>)> {
+        let mut walk = Walk::into(self.0, b'{');
+        loop {
+            let (key, value) = walk.key_and_rest()?;
+            if wanted(key) {
+                return Some((key, value));
+            }
+            walk.value()?;
+        }
+    }
+
+    /// The first element of an array, without looking for its end; as [`Value::enter`].
+    pub fn enter_first(self) -> Option<Value<'a>> {
+        let mut walk = Walk::into(self.0, b'[');
+        walk.separators();
+        let rest = walk.bytes.get(walk.at..)?;
+        (!rest.is_empty()).then_some(Value(rest))
     }
 
     /// The elements of an array; empty for anything else.
@@ -111,17 +163,75 @@ impl<'a> Value<'a> {
     }
 }
 
+/// The member that begins at `bytes`, behind a comma, and whose value is cut off.
+pub(super) fn cut_member(bytes: &[u8]) -> Option<(&[u8], Value<'_>)> {
+    Walk { bytes, at: 0 }.key_and_rest()
+}
+
 /// The members of an object, in order; keys as they stand between their quotes.
 #[derive(Debug)]
 pub struct Members<'a> {
     walk: Walk<'a>,
 }
 
+/// One pass through nested objects: after a key comes its value, or what is in it.
+impl<'a> Members<'a> {
+    /// The next key. `None` at the end of the object.
+    #[inline]
+    pub fn key(&mut self) -> Option<&'a [u8]> {
+        self.walk.key()
+    }
+
+    /// The value of the key that was just read.
+    #[inline]
+    pub fn value(&mut self) -> Option<Value<'a>> {
+        self.walk.value()
+    }
+
+    /// The value of the key that was just read, without looking for its end: as [`Value::enter`].
+    /// This pass is over then.
+    pub fn rest(&mut self) -> Option<Value<'a>> {
+        self.walk.separators();
+        let rest = self.walk.bytes.get(self.walk.at..)?;
+        self.walk.at = self.walk.bytes.len();
+        (!rest.is_empty()).then_some(Value(rest))
+    }
+
+    /// Goes into the value of the key that was just read, where it is an object: the next keys are
+    /// of that, until [`leave`](Self::leave).
+    pub fn enter(&mut self) -> bool {
+        self.walk.separators();
+        let is_object = self.walk.bytes.get(self.walk.at) == Some(&b'{');
+        if is_object {
+            self.walk.at += 1;
+        }
+        is_object
+    }
+
+    /// Comes out of an object whose keys have all been read; false where its end is cut off.
+    pub fn leave(&mut self) -> bool {
+        let is_whole = self.walk.bytes.get(self.walk.at) == Some(&b'}');
+        self.walk.at = if is_whole { self.walk.at + 1 } else { self.walk.bytes.len() };
+        is_whole
+    }
+
+    /// How far the pass has come, to take a stretch with [`since`](Self::since).
+    pub fn mark(&self) -> usize {
+        self.walk.at
+    }
+
+    /// Everything from a mark to here, where a value begins at the mark.
+    pub fn since(&self, mark: usize) -> Value<'a> {
+        Value(self.walk.bytes.get(mark..self.walk.at).unwrap_or_default())
+    }
+}
+
 impl<'a> Iterator for Members<'a> {
     type Item = (&'a [u8], Value<'a>);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let key = self.walk.value()?.raw_str()?;
+        let key = self.walk.key()?;
         let value = self.walk.value()?;
         Some((key, value))
     }
@@ -140,11 +250,36 @@ impl<'a> Walk<'a> {
         Walk { bytes: inner.unwrap_or_default(), at: 0 }
     }
 
-    /// The next value; separators are stepped over. `None` at the end of the container.
-    fn value(&mut self) -> Option<Value<'a>> {
+    #[inline]
+    fn separators(&mut self) {
         while let Some(b' ' | b'\t' | b'\r' | b'\n' | b',' | b':') = self.bytes.get(self.at) {
             self.at += 1;
         }
+    }
+
+    /// The next key, between its quotes. `None` at the end of the object.
+    #[inline]
+    fn key(&mut self) -> Option<&'a [u8]> {
+        self.separators();
+        if *self.bytes.get(self.at)? != b'"' {
+            return None;
+        }
+        let from = self.at + 1;
+        self.at = skip_string(self.bytes, from)?;
+        self.bytes.get(from..self.at - 1)
+    }
+
+    /// The next key, and everything from its value on.
+    fn key_and_rest(&mut self) -> Option<(&'a [u8], Value<'a>)> {
+        let key = self.key()?;
+        self.separators();
+        let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
+        Some((key, Value(rest)))
+    }
+
+    /// The next value; separators are stepped over. `None` at the end of the container.
+    fn value(&mut self) -> Option<Value<'a>> {
+        self.separators();
         let from = self.at;
         match self.bytes.get(from)? {
             b'"' => self.at = skip_string(self.bytes, from + 1)?,
@@ -163,15 +298,11 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// From behind an opening quote to behind the closing one.
-fn skip_string(bytes: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        at += find_quote_or_backslash(bytes.get(at..)?)?;
-        if bytes.get(at) == Some(&b'"') {
-            return Some(at + 1);
-        }
-        at += 2;
-    }
+/// From behind an opening quote to behind the closing one. Most strings are short: eight bytes at
+/// a time, by arithmetic on a word; long ones go to `memchr`.
+#[inline]
+fn skip_string(bytes: &[u8], at: usize) -> Option<usize> {
+    valid_string_end(bytes, at)
 }
 
 fn skip_container(bytes: &[u8], mut at: usize) -> Option<usize> {
@@ -198,29 +329,33 @@ fn skip_container(bytes: &[u8], mut at: usize) -> Option<usize> {
 /// Takes the escapes out of the inside of a valid JSON string.
 fn unescape(inner: &[u8]) -> String {
     let mut out: Vec<u8> = Vec::with_capacity(inner.len());
+    unescape_into(inner, &mut out);
+    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
+
+fn unescape_into(inner: &[u8], out: &mut Vec<u8>) {
     let mut rest = inner;
     while let Some(at) = memchr::memchr(b'\\', rest) {
         let (before, escape) = rest.split_at(at);
         out.extend_from_slice(before);
         let used = match escape.get(1).copied() {
-            Some(b'n') => push(&mut out, b'\n'),
-            Some(b't') => push(&mut out, b'\t'),
-            Some(b'r') => push(&mut out, b'\r'),
-            Some(b'b') => push(&mut out, 8),
-            Some(b'f') => push(&mut out, 12),
+            Some(b'n') => push(out, b'\n'),
+            Some(b't') => push(out, b'\t'),
+            Some(b'r') => push(out, b'\r'),
+            Some(b'b') => push(out, 8),
+            Some(b'f') => push(out, 12),
             Some(b'u') => {
                 let (c, used) = unicode_escape(escape);
                 let mut buffer = [0; 4];
                 out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
                 used
             }
-            Some(other) => push(&mut out, other),
+            Some(other) => push(out, other),
             None => 1,
         };
         rest = escape.get(used..).unwrap_or_default();
     }
     out.extend_from_slice(rest);
-    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
 fn push(out: &mut Vec<u8>, byte: u8) -> usize {

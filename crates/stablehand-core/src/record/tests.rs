@@ -31,6 +31,10 @@ fn round_trip(input: &[u8], stream: Stream, whole: usize, part: usize) -> (Vec<u
         match Record::read(line) {
             Record::Raw { bytes, newline, at, stream: s, .. } => {
                 assert_eq!((at.0, s), (1_790_994_297_441, stream));
+                // The short way says the same, or nothing.
+                if let Some(short) = verbatim(line) {
+                    assert_eq!((short, stream), ((&*bytes, newline), Stream::Stdout));
+                }
                 back.extend_from_slice(&bytes);
                 if newline {
                     back.push(b'\n');
@@ -51,6 +55,8 @@ fn json_lines_stand_in_the_log_as_they_are() {
         "{\"time\":\"2026-10-03T02:24:57.441Z\",\"level\":\"DEBUG\",\"msg\":\"raw_event\",\
          \"recv_ts\":1790994297441,\"raw\":{\"a\": 1.10}}\n"
     );
+    let (_, log) = round_trip(b"{\"a\": 1.10} ", Stream::Stdout, 1000, 100);
+    assert_eq!(verbatim(log.trim_ascii_end()), Some((&b"{\"a\": 1.10} "[..], false)));
 }
 
 #[test]

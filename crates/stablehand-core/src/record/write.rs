@@ -22,7 +22,7 @@ impl Stamp {
     /// The stamp of a moment.
     pub fn new(at: UnixMillis) -> Self {
         let head = format!(r#"{{"time":"{}","level":""#, at.rfc3339()).into_bytes();
-        let tail = format!(r#"DEBUG","msg":"raw_event","recv_ts":{},"#, at.0);
+        let tail = format!(r#"DEBUG","msg":"raw_event","recv_ts":{},"raw":"#, at.0);
         let raw_head = [head.as_slice(), tail.as_bytes()].concat();
         Stamp { at, head, raw_head }
     }
@@ -49,19 +49,37 @@ pub fn push_line(
     line: &Line<'_>,
     scan: &Scan<'_>,
 ) {
-    if let (Stream::Stdout, Part::Whole, Scan::Object(_) | Scan::Scalar) = (stream, line.part, scan)
-    {
+    if is_verbatim(stream, line, scan) {
         out.reserve(stamp.raw_head.len() + line.bytes.len() + 32);
-        out.extend_from_slice(&stamp.raw_head);
-        if !line.newline {
-            out.extend_from_slice(br#""eol":false,"#);
-        }
-        out.extend_from_slice(br#""raw":"#);
+        push_verbatim_head(out, stamp, line);
         out.extend_from_slice(line.bytes);
-        out.extend_from_slice(b"}\n");
+        out.extend_from_slice(VERBATIM_TAIL);
         return;
     }
     push_text(out, stamp, stream, line);
+}
+
+/// What ends the record of a verbatim line.
+pub const VERBATIM_TAIL: &[u8] = b"}\n";
+
+/// Whether a line can stand in the log as it is.
+#[inline]
+pub fn is_verbatim(stream: Stream, line: &Line<'_>, scan: &Scan<'_>) -> bool {
+    stream == Stream::Stdout
+        && line.part == Part::Whole
+        && matches!(scan, Scan::Object(_) | Scan::Scalar)
+}
+
+/// What comes before a verbatim line; [`VERBATIM_TAIL`] comes behind it.
+#[inline]
+pub fn push_verbatim_head(out: &mut Vec<u8>, stamp: &Stamp, line: &Line<'_>) {
+    if line.newline {
+        out.extend_from_slice(&stamp.raw_head);
+    } else {
+        let head = stamp.raw_head.strip_suffix(br#""raw":"#).unwrap_or(&stamp.raw_head);
+        out.extend_from_slice(head);
+        out.extend_from_slice(br#""eol":false,"raw":"#);
+    }
 }
 
 /// A line that cannot stand in the log as it is. Long ones are cut into parts, each a record.

@@ -1,0 +1,298 @@
+//! Sixteen or thirty-two bytes at a time: where does a string stop being plain?
+//!
+//! Nine tenths of what agents write is inside of strings, so this loop is what validating costs.
+//! On x86-64 it uses vector instructions: those that every such processor has, or AVX2 where the
+//! processor has that.
+
+/// A way to look at some bytes at once.
+pub(super) trait Look {
+    /// How many at first: keys and names are short.
+    const FIRST: usize;
+    /// How many when that was not enough.
+    const THEN: usize;
+
+    /// The next [`FIRST`](Self::FIRST) bytes from `at` on: a bit for each special one, and whether
+    /// one is above 127. `None` where fewer are left.
+    fn first(bytes: &[u8], at: usize) -> Option<(u64, bool)>;
+
+    /// The same for [`THEN`](Self::THEN) bytes.
+    fn then(bytes: &[u8], at: usize) -> Option<(u64, bool)>;
+}
+
+/// What a look led to.
+enum Step {
+    /// The string ends here.
+    End(usize),
+    /// It goes on here.
+    On(usize),
+}
+
+/// From behind the opening quote of a string, `at`, to behind its closing one; `None` where it is
+/// not a valid string. Notes in `high` whether a byte above 127 was seen (it may look a few bytes
+/// beyond the end).
+#[inline(always)]
+pub(super) fn string_end<L: Look>(bytes: &[u8], mut at: usize, high: &mut bool) -> Option<usize> {
+    if let Some((special, above)) = L::first(bytes, at) {
+        *high |= above;
+        match step(bytes, at, special, L::FIRST)? {
+            Step::End(end) => return Some(end),
+            Step::On(next) => at = next,
+        }
+        while let Some((special, above)) = L::then(bytes, at) {
+            *high |= above;
+            match step(bytes, at, special, L::THEN)? {
+                Step::End(end) => return Some(end),
+                Step::On(next) => at = next,
+            }
+        }
+    }
+    // Near the end of a line there is not enough left for a wide look.
+    if L::FIRST > Narrow::FIRST {
+        return string_end::<Narrow>(bytes, at, high);
+    }
+    short_string_end(bytes, at, high)
+}
+
+/// From special byte to special byte, until the string or the block ends.
+#[inline(always)]
+fn step(bytes: &[u8], at: usize, mut special: u64, width: usize) -> Option<Step> {
+    while special != 0 {
+        let found = special.trailing_zeros() as usize;
+        match *bytes.get(at + found)? {
+            b'"' => return Some(Step::End(at + found + 1)),
+            b'\\' => {
+                let next = found + escape_len(bytes, at + found)?;
+                if next >= width {
+                    return Some(Step::On(at + next));
+                }
+                special &= u64::MAX << next;
+            }
+            _ => return None, // A control character has to be escaped.
+        }
+    }
+    Some(Step::On(at + width))
+}
+
+/// The last few bytes of a line, one by one.
+fn short_string_end(bytes: &[u8], mut at: usize, high: &mut bool) -> Option<usize> {
+    loop {
+        match *bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += escape_len(bytes, at)?,
+            byte => {
+                if byte < 0x20 {
+                    return None;
+                }
+                *high |= byte >= 0x80;
+                at += 1;
+            }
+        }
+    }
+}
+
+/// The length of an escape by the letter behind its backslash; 0 for none.
+const ESCAPES: [u8; 256] = {
+    let mut table = [0; 256];
+    let letters = b"\"\\/bfnrt";
+    let mut i = 0;
+    while i < letters.len() {
+        table[letters[i] as usize] = 2;
+        i += 1;
+    }
+    table[b'u' as usize] = 6;
+    table
+};
+
+/// The length of the escape that begins with the backslash at `at`.
+#[inline(always)]
+fn escape_len(bytes: &[u8], at: usize) -> Option<usize> {
+    match ESCAPES.get(usize::from(*bytes.get(at + 1)?))? {
+        2 => Some(2),
+        6 => unicode_escape_len(bytes, at),
+        _ => None,
+    }
+}
+
+#[cold]
+fn unicode_escape_len(bytes: &[u8], at: usize) -> Option<usize> {
+    bytes.get(at + 2..at + 6)?.iter().all(u8::is_ascii_hexdigit).then_some(6)
+}
+
+/// Like [`string_end`], for a string that was found valid before: only the quote matters.
+#[inline(always)]
+pub(super) fn valid_string_end(bytes: &[u8], at: usize) -> Option<usize> {
+    // Keys and names end within the first block.
+    if let Some((special, _)) = Narrow::first(bytes, at) {
+        let found = at + special.trailing_zeros() as usize;
+        if special != 0 && bytes.get(found) == Some(&b'"') {
+            return Some(found + 1);
+        }
+    }
+    long_string_end(bytes, at)
+}
+
+fn long_string_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut from = at;
+    loop {
+        let quote = from + memchr::memchr(b'"', bytes.get(from..)?)?;
+        // A quote behind an odd number of backslashes is a part of the text.
+        let before = bytes.get(at..quote)?.iter().rev().take_while(|b| **b == b'\\').count();
+        if before % 2 == 0 {
+            return Some(quote + 1);
+        }
+        from = quote + 1;
+    }
+}
+
+/// Sixteen bytes: what every processor of the kind can do.
+#[derive(Debug)]
+pub(super) struct Narrow;
+
+impl Look for Narrow {
+    const FIRST: usize = 16;
+    const THEN: usize = 16;
+
+    #[inline(always)]
+    fn first(bytes: &[u8], at: usize) -> Option<(u64, bool)> {
+        let (special, above) = look16(bytes.get(at..)?.first_chunk()?);
+        Some((u64::from(special), above != 0))
+    }
+
+    #[inline(always)]
+    fn then(bytes: &[u8], at: usize) -> Option<(u64, bool)> {
+        Self::first(bytes, at)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "vectors are loaded through pointers")]
+#[inline(always)]
+fn look16(block: &[u8; 16]) -> (u32, u32) {
+    use std::arch::x86_64::{
+        _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
+        _mm_set1_epi8,
+    };
+    // SAFETY: SSE2 is part of every x86-64 target. The load reads the sixteen bytes of `block` and
+    // needs no alignment.
+    let (special, above) = unsafe {
+        let bytes = _mm_loadu_si128(block.as_ptr().cast());
+        let quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x22));
+        let backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x5c));
+        let control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1f)), bytes);
+        let special = _mm_or_si128(_mm_or_si128(quote, backslash), control);
+        (_mm_movemask_epi8(special), _mm_movemask_epi8(bytes))
+    };
+    (special.cast_unsigned(), above.cast_unsigned())
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn look16(block: &[u8; 16]) -> (u32, u32) {
+    plainly(block)
+}
+
+/// Thirty-two bytes, for processors with AVX2. Only to be used by code that is compiled for those
+/// and reached after asking: see [`super::scan_within`].
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug)]
+pub(super) struct Wide;
+
+#[cfg(target_arch = "x86_64")]
+impl Look for Wide {
+    const FIRST: usize = 32;
+    const THEN: usize = 64;
+
+    #[inline(always)]
+    fn first(bytes: &[u8], at: usize) -> Option<(u64, bool)> {
+        let (special, above) = look32(bytes.get(at..)?.first_chunk()?);
+        Some((u64::from(special), above != 0))
+    }
+
+    #[inline(always)]
+    fn then(bytes: &[u8], at: usize) -> Option<(u64, bool)> {
+        let block: &[u8; 64] = bytes.get(at..)?.first_chunk()?;
+        let (low, low_above) = look32(block.first_chunk()?);
+        let (top, top_above) = look32(block.last_chunk()?);
+        Some((u64::from(low) | u64::from(top) << 32, low_above | top_above != 0))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "vectors are loaded through pointers")]
+#[inline(always)]
+fn look32(block: &[u8; 32]) -> (u32, u32) {
+    use std::arch::x86_64::{
+        _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
+        _mm256_or_si256, _mm256_set1_epi8,
+    };
+    // SAFETY: `Wide` is only used where the processor was found to have AVX2. The load reads the
+    // thirty-two bytes of `block` and needs no alignment.
+    let (special, above) = unsafe {
+        let bytes = _mm256_loadu_si256(block.as_ptr().cast());
+        let quote = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(0x22));
+        let backslash = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(0x5c));
+        let control = _mm256_cmpeq_epi8(_mm256_min_epu8(bytes, _mm256_set1_epi8(0x1f)), bytes);
+        let special = _mm256_or_si256(_mm256_or_si256(quote, backslash), control);
+        (_mm256_movemask_epi8(special), _mm256_movemask_epi8(bytes))
+    };
+    (special.cast_unsigned(), above.cast_unsigned())
+}
+
+/// The same, byte by byte; the compiler makes vectors of it where it can.
+#[cfg(any(not(target_arch = "x86_64"), test))]
+fn plainly(block: &[u8]) -> (u32, u32) {
+    let (mut special, mut above) = (0, 0);
+    for (bit, byte) in block.iter().enumerate() {
+        let is_special = *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+        special |= u32::from(is_special) << bit;
+        above |= u32::from(*byte >= 0x80) << bit;
+    }
+    (special, above)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_in_every_place_is_judged_alike() {
+        for byte in 0..=255 {
+            for place in 0..32 {
+                let mut block = [b'x'; 32];
+                block[place] = byte;
+                let narrow = block.first_chunk::<16>().unwrap();
+                assert_eq!(look16(narrow), plainly(narrow), "{byte} at {place}");
+                #[cfg(target_arch = "x86_64")]
+                if std::is_x86_feature_detected!("avx2") {
+                    assert_eq!(look32(&block), plainly(&block), "{byte} at {place}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_is_found_wherever_it_is() {
+        for length in 0..70 {
+            for escape in ["", "\\n", "\\\"", "\\\\", "\\u00e9", "\\n\\\\\\\""] {
+                for behind in ["", "more \" behind, quite a lot of it"] {
+                    let text = format!("{}{escape}\"{behind}", "a".repeat(length));
+                    let end = length + escape.len() + 1;
+                    let mut high = false;
+                    assert_eq!(
+                        string_end::<Narrow>(text.as_bytes(), 0, &mut high),
+                        Some(end),
+                        "{text}"
+                    );
+                    assert!(!high);
+                    assert_eq!(valid_string_end(text.as_bytes(), 0), Some(end), "{text}");
+                }
+            }
+            for broken in ["", "\n\"", "\\", "\\q\"", "\\u12g4\"", "\\\""] {
+                let text = format!("{}{broken}", "a".repeat(length));
+                assert_eq!(string_end::<Narrow>(text.as_bytes(), 0, &mut false), None, "{text}");
+            }
+            let mut high = false;
+            string_end::<Narrow>(format!("{}é\"", "a".repeat(length)).as_bytes(), 0, &mut high);
+            assert!(high);
+        }
+    }
+}
