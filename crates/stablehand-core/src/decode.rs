@@ -5,12 +5,16 @@
 //! one line at a time and keeps only what pairs beginnings with ends.
 
 mod cursor;
+mod failure;
+mod summary;
 
 use crate::event::EventKind;
 use crate::json::Scan;
 use crate::line::Line;
 
 pub use cursor::CursorDecoder;
+pub use failure::failure_of;
+pub use summary::{Summary, Totals};
 
 /// How much of a line is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -128,7 +128,8 @@ pub enum EventKind {
         /// The item as far as it is known.
         item: Item,
     },
-    /// An open message or reasoning grew.
+    /// An open message or reasoning grew. Never without new text, though the text itself is left out
+    /// when a stream is only skimmed.
     #[serde(rename = "item.delta")]
     ItemDelta {
         /// Which item.

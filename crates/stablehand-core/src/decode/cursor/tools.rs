@@ -1,0 +1,356 @@
+//! What Cursor's tools are given.
+//!
+//! A tool call is an object whose one key that ends in `ToolCall` names the tool; other keys may
+//! stand before or behind it. Which tool is of which kind is in `table`; how they end in `outcome`.
+
+use super::outcome::Ending;
+use super::table::{Reads, Row, row_of};
+use crate::event::{Todo, TodoStatus, ToolInput};
+use crate::id::digest64;
+use crate::json::{self, Members, Scan, Value};
+use crate::text::excerpt;
+use std::borrow::Cow;
+
+const COMMANDS: &[&str] = &["command", "cmd"];
+const FOLDERS: &[&str] = &["workingDirectory", "cwd"];
+const PATHS: &[&str] = &[
+    "path",
+    "filePath",
+    "file_path",
+    "target_file",
+    "targetFile",
+    "targetDirectory",
+    "directory",
+    "canvasPath",
+];
+const QUERIES: &[&str] = &["pattern", "globPattern", "query", "searchTerm", "search_term", "regex"];
+const PLACES: &[&str] = &["path", "targetDirectory", "targetDirectories", "directory"];
+const URLS: &[&str] = &["url", "uri"];
+
+/// The most that a summary in words is long.
+const SUMMARY: usize = 200;
+
+/// A tool call as it stands on the line.
+#[derive(Debug, Default)]
+pub(super) struct Call<'a> {
+    /// The agent's name of the tool; empty where it could not be found.
+    pub(super) name: Cow<'a, str>,
+    pub(super) row: Row,
+    /// What it was given; may run on to the end of the line ([`Value::enter`]).
+    pub(super) args: Option<Value<'a>>,
+    /// Arguments that came as JSON in a string.
+    packed: Option<String>,
+    /// How it ended.
+    pub(super) ending: Option<Ending<'a>>,
+    started_at: Option<u64>,
+    completed_at: Option<u64>,
+}
+
+impl<'a> Call<'a> {
+    /// Reads the `tool_call` member in one pass. Of a beginning nothing behind the arguments is
+    /// looked at.
+    pub(super) fn read(tool_call: Value<'a>, is_beginning: bool) -> Call<'a> {
+        let mut call = Call::default();
+        let mut members = tool_call.members();
+        let mut is_legacy = false;
+        let mut other = None;
+        while let Some(key) = members.key() {
+            if key.ends_with(b"ToolCall") && call.name.is_empty() && members.enter() {
+                call.name = String::from_utf8_lossy(key);
+                call.row = row_of(key);
+                call.body(&mut members, is_beginning);
+                members.leave();
+                continue;
+            }
+            let Some(value) = members.value() else {
+                // Cut off; a tool of the old form is not worth the effort then.
+                break;
+            };
+            match key {
+                b"startedAtMs" => call.started_at = value.u64(),
+                b"completedAtMs" => call.completed_at = value.u64(),
+                b"function" | b"name" => is_legacy = true,
+                b"hookAdditionalContexts" => {}
+                _ if value.is_object() => other = Some(key),
+                _ => {}
+            }
+        }
+        if call.name.is_empty() {
+            if is_legacy {
+                call.function(tool_call);
+            } else if let Some(key) = other {
+                // A tool by a name without the usual ending.
+                call.name = String::from_utf8_lossy(key);
+                if let Some((_, body)) = tool_call.enter(|k| k == key) {
+                    let mut members = body.members();
+                    call.body(&mut members, /* is_beginning */ false);
+                }
+            }
+        }
+        call
+    }
+
+    fn body(&mut self, members: &mut Members<'a>, is_beginning: bool) {
+        while let Some(key) = members.key() {
+            match key {
+                b"args" | b"arguments" | b"input" if is_beginning => self.args = members.rest(),
+                b"args" | b"arguments" | b"input" => {
+                    self.args = members.value().or_else(|| members.rest());
+                }
+                b"result" => self.ending = Some(Ending::read(members)),
+                _ => {
+                    members.value();
+                }
+            }
+        }
+    }
+
+    /// `function{name,arguments}`, or the same without the wrapping.
+    fn function(&mut self, tool_call: Value<'a>) {
+        let function = tool_call.get("function").unwrap_or(tool_call);
+        self.name = function.get("name").and_then(Value::str).unwrap_or_default();
+        self.row = row_of(self.name.as_bytes());
+        self.body(&mut function.members(), /* is_beginning */ false);
+        if self.ending.is_none() {
+            let mut members = tool_call.members();
+            while let Some(key) = members.key() {
+                if key == b"result" {
+                    self.ending = Some(Ending::read(&mut members));
+                } else {
+                    members.value();
+                }
+            }
+        }
+        let packed = self.args.and_then(Value::string);
+        let is_object = |text: &String| matches!(json::scan(text.as_bytes()), Scan::Object(_));
+        self.packed = packed.filter(is_object);
+    }
+
+    /// Reads what the tool was given.
+    pub(super) fn input(&self) -> Given {
+        let packed = self.packed.as_deref().map(str::trim_start);
+        let packed = packed.map(|packed| Value::new(packed.as_bytes()));
+        let args = packed.or(self.args).unwrap_or(Value::new(b"{}"));
+        read_args(&self.name, self.row, args)
+    }
+
+    /// How long it took by the times beside the tool.
+    pub(super) fn elapsed_ms(&self) -> Option<u64> {
+        self.completed_at?.checked_sub(self.started_at?)
+    }
+}
+
+/// What a tool was given.
+#[derive(Debug)]
+pub(super) struct Given {
+    pub(super) input: ToolInput,
+    pub(super) timeout_ms: Option<u64>,
+    pub(super) background: bool,
+    /// Of the name and of everything that stays the same when the call is made again.
+    pub(super) digest: u64,
+}
+
+/// Folds one more digest in.
+pub(super) fn mix(digest: u64, more: u64) -> u64 {
+    (digest.rotate_left(25) ^ more).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Whether a member says when, where or under which number something ran, rather than what: it
+/// differs from call to call and has no part in a digest.
+pub(super) fn is_volatile(key: &[u8]) -> bool {
+    matches!(
+        key,
+        b"toolCallId"
+            | b"requestId"
+            | b"conversationId"
+            | b"agentId"
+            | b"asyncOriginalToolCallId"
+            | b"secretScopeId"
+            | b"parsingResult"
+            | b"requestedSandboxPolicy"
+            | b"sandboxPolicy"
+            | b"executionTime"
+            | b"localExecutionTimeMs"
+            | b"durationMs"
+            | b"runtimeMs"
+            | b"msToWait"
+            | b"pid"
+            | b"shellId"
+            | b"outputLocation"
+            | b"outputFilePath"
+            | b"transcriptPath"
+            | b"terminalsFolder"
+            | b"todos"
+    )
+}
+
+/// A digest with one more member, of at most `budget` bytes of it. What says nothing is left out:
+/// newer versions write defaults where older ones wrote nothing.
+#[inline]
+pub(super) fn with_member(digest: u64, key: &[u8], value: Value<'_>, budget: &mut usize) -> u64 {
+    let raw = value.raw();
+    if matches!(raw, b"false" | b"\"\"" | b"[]" | b"{}" | b"0" | b"null") || is_volatile(key) {
+        return digest;
+    }
+    let length = raw.len() as u64;
+    let raw = raw.get(..raw.len().min(*budget)).unwrap_or_default();
+    *budget -= raw.len();
+    mix(mix(digest, digest64(key) ^ length), digest64(raw))
+}
+
+/// How much of an input or a result goes into a digest, beside its length. What is equal so far and
+/// as long is taken for the same.
+pub(super) const DIGEST_BUDGET: usize = 1 << 10;
+
+fn read_args(name: &str, row: Row, args: Value<'_>) -> Given {
+    let mut given = Given {
+        input: ToolInput::Other { summary: String::new() },
+        timeout_ms: None,
+        background: false,
+        digest: digest64(name.as_bytes()),
+    };
+    let mut budget = DIGEST_BUDGET;
+    let mut command = None;
+    let mut folder = None;
+    let is_command = row.name == "shellToolCall";
+    for (key, value) in args.members() {
+        match key {
+            b"command" => command = Some(value),
+            b"workingDirectory" => folder = Some(value),
+            // Of the unit of other tools' `timeout` nothing is known.
+            b"timeout" if is_command => given.timeout_ms = value.u64(),
+            b"timeoutMs" | b"blockUntilMs" => given.timeout_ms = value.u64(),
+            b"isBackground" => given.background = value.bool() == Some(true),
+            _ => {}
+        }
+        // Of a command, nothing but itself and its place says what it does.
+        let says = !is_command || matches!(key, b"command" | b"workingDirectory");
+        if says {
+            given.digest = with_member(given.digest, key, value, &mut budget);
+        }
+    }
+    given.timeout_ms = given.timeout_ms.filter(|ms| *ms > 0);
+    given.input = match (row.reads, command) {
+        (Reads::Command, Some(command)) => ToolInput::Command {
+            command: command.string().unwrap_or_default(),
+            cwd: folder.and_then(Value::string).filter(|cwd| !cwd.is_empty()),
+        },
+        (reads, _) => input_of(reads, args),
+    };
+    if let ToolInput::Todos { todos } = &given.input {
+        for todo in todos {
+            let state = todo.status as u64;
+            given.digest = mix(given.digest, digest64(todo.text.as_bytes()) ^ state);
+        }
+    }
+    given
+}
+
+fn input_of(reads: Reads, args: Value<'_>) -> ToolInput {
+    match reads {
+        Reads::Command => ToolInput::Command {
+            command: first(args, COMMANDS).unwrap_or_default(),
+            cwd: first(args, FOLDERS),
+        },
+        Reads::Path => ToolInput::Path { path: first(args, PATHS).unwrap_or_default() },
+        Reads::Query => ToolInput::Query {
+            query: first(args, QUERIES).unwrap_or_default(),
+            path: first(args, PLACES),
+        },
+        Reads::Url => ToolInput::Url { url: first(args, URLS).unwrap_or_default() },
+        Reads::Mcp => mcp(args),
+        Reads::Agent => ToolInput::SubAgent {
+            description: first(args, &["description", "name", "prompt"]).unwrap_or_default(),
+        },
+        Reads::Todos => {
+            ToolInput::Todos { todos: args.get("todos").map(todos).unwrap_or_default() }
+        }
+        Reads::Words(keys) => ToolInput::Other {
+            summary: first(args, keys)
+                .map(|words| excerpt(words.as_bytes(), SUMMARY))
+                .unwrap_or_default(),
+        },
+        Reads::Anything => anything(args),
+    }
+}
+
+/// A tool that is not in the table, or whose fields are not published.
+fn anything(args: Value<'_>) -> ToolInput {
+    if let Some(command) = first(args, COMMANDS) {
+        let cwd = first(args, FOLDERS);
+        return ToolInput::Command { command, cwd };
+    }
+    if let Some(url) = first(args, &["url"]) {
+        return ToolInput::Url { url };
+    }
+    if let Some(path) = first(args, PATHS) {
+        return ToolInput::Path { path };
+    }
+    if let Some(query) = first(args, QUERIES) {
+        return ToolInput::Query { query, path: None };
+    }
+    let words = args
+        .members()
+        .filter(|(key, _)| !is_volatile(key))
+        .find_map(|(_, value)| value.string().filter(|text| !text.is_empty()));
+    ToolInput::Other {
+        summary: words.map(|words| excerpt(words.as_bytes(), SUMMARY)).unwrap_or_default(),
+    }
+}
+
+fn mcp(args: Value<'_>) -> ToolInput {
+    let server = first(args, &["serverIdentifier", "providerIdentifier", "server"]);
+    let server = server.unwrap_or_default();
+    let tool = first(args, &["toolName", "uri"]).or_else(|| {
+        // `<server>-<tool>`
+        let name = first(args, &["name"])?;
+        let rest = name.strip_prefix(server.as_str());
+        let rest = rest.and_then(|rest| rest.strip_prefix('-'));
+        Some(rest.unwrap_or(&name).to_owned())
+    });
+    ToolInput::Mcp { server, tool: tool.unwrap_or_default() }
+}
+
+/// The first of these members that says something; of an array, its first element. The object is
+/// walked once, however many keys are tried.
+pub(super) fn first(args: Value<'_>, keys: &[&str]) -> Option<String> {
+    let mut best: Option<(usize, Value<'_>)> = None;
+    for (key, value) in args.members() {
+        let before = best.map_or(keys.len(), |(rank, _)| rank);
+        let rank = keys.iter().take(before).position(|k| k.as_bytes() == key);
+        let Some(rank) = rank else {
+            continue;
+        };
+        let value = match value.raw() {
+            [b'[', ..] => value.elements().next(),
+            _ => Some(value),
+        };
+        let Some(value) = value.filter(|value| value.raw_str().is_some_and(|s| !s.is_empty()))
+        else {
+            continue;
+        };
+        best = Some((rank, value));
+        if rank == 0 {
+            break;
+        }
+    }
+    best.and_then(|(_, value)| value.string())
+}
+
+/// The entries of a list of things to do.
+pub(super) fn todos(list: Value<'_>) -> Vec<Todo> {
+    list.elements()
+        .map(|todo| {
+            let status = todo.get("status").and_then(Value::str).unwrap_or_default();
+            Todo {
+                text: first(todo, &["content", "text", "title"]).unwrap_or_default(),
+                status: match status.trim_start_matches("TODO_STATUS_") {
+                    "IN_PROGRESS" | "in_progress" | "inProgress" => TodoStatus::InProgress,
+                    "COMPLETED" | "completed" | "done" => TodoStatus::Completed,
+                    "CANCELLED" | "cancelled" | "canceled" => TodoStatus::Cancelled,
+                    _ => TodoStatus::Pending,
+                },
+            }
+        })
+        .collect()
+}

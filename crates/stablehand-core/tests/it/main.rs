@@ -1,0 +1,9 @@
+//! Tests of core that read files. One binary, one module per subject.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail by a panic")]
+
+mod events;
+mod replay;
+#[cfg(feature = "schema")]
+mod schema;
+mod shape;
