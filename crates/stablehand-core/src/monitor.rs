@@ -1,1 +1,490 @@
-//! The monitor.
+//! The monitor: what we believe about a running agent, and when we give up on it.
+//!
+//! A pure state machine: [`Monitor::handle`] takes an input and the time and appends actions;
+//! [`Monitor::deadline`] says when to call again with [`Input::Tick`] if nothing else happens. It
+//! owns every decision about time, tools and limits. It has no clock, stops nothing, writes nothing
+//! and knows no agent; it leaves the outcome of a run to whoever read its terminal event.
+//!
+//! **Phases.** Starting (nothing heard) → prompted (the session is named, the model has not
+//! answered; an echo of the prompt is no answer) → working, in a tool → finishing (the terminal
+//! event came) → ended. Something new after the terminal event takes finishing back: some streams
+//! hold two results, and the last one wins. A straggling completion of a call that began before it
+//! does not.
+//!
+//! **What counts.** Anything from the agent is a sign of life and restarts silence limits. Text,
+//! tools and turns are also progress. Usage, retries, reconnects, notices, empty deltas, repeated
+//! beginnings, noise and lines that nobody understands are not; when only those come, the
+//! no-progress limit runs. A silence in which nothing at all came is left to the silence limits.
+//!
+//! **Time.** Limits run on a clock that stands still while our own reader blocks us or a person is
+//! asked, and that leaves out the time in which we ourselves did not run. An `approval.requested`
+//! in the stream does not hold that clock by itself: in a run that nobody attends nobody may ever
+//! answer. Whoever passes the question on says so with [`Input::ApprovalPending`].
+//!
+//! **Tools.** A call with a declared timeout may run for that and the grace, from its own start,
+//! and while anything new comes it gets the grace again. A call without one is judged by the
+//! silence limit of its class. Only when all open calls are past their limits is that a verdict. A
+//! background call is never open.
+//!
+//! **Presumed complete.** Completions get lost, so a call whose successor has begun is no longer a
+//! reason to wait or to judge. Two things show a successor. A call of another step (both name one)
+//! shows it for certain. An item of text or reasoning that began after the call shows it, unless
+//! the call's declared time is still running: then a late word of the same answer is as likely, and
+//! the call is merely doubted: it still holds a verdict off for its own time, and it never
+//! brings one sooner than the idle limit would. While a sub-agent is open nothing is presumed,
+//! because its words cannot be told from the main agent's. A sibling of the same step, or output,
+//! takes a presumption back. A completion that comes after all is no news.
+
+mod budget;
+mod clock;
+mod judge;
+mod limits;
+mod livelock;
+mod message;
+mod tools;
+mod trail;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use limits::{ClassLimits, Limits, ToolDefault, WitnessPolicy};
+pub use message::{Action, Input, Judgement, Status};
+
+use crate::event::{EventKind, Health, Item, ItemBody, TextRole, Tool, Unrecognized};
+use crate::id::{ItemId, digest64};
+use crate::time::Moment;
+use budget::{Breach, Budget};
+use clock::Clock;
+use livelock::Repetition;
+use std::time::Duration;
+use tools::{Completion, ToolTable, View};
+use trail::Trail;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Starting,
+    Prompted,
+    Working,
+}
+
+/// The last thing of substance that was heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    Nothing,
+    Message,
+    Reasoning,
+    Tool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Finishing {
+    since: Moment,
+    overdue: bool,
+}
+
+#[derive(Clone, Debug)]
+struct SoftStop {
+    breach: Breach,
+    until: Moment,
+}
+
+/// What is believed about one run.
+#[derive(Clone, Debug)]
+pub struct Monitor {
+    limits: Limits,
+    clock: Clock,
+    started: Moment,
+    phase: Phase,
+    finishing: Option<Finishing>,
+    stalled: bool,
+    ended: bool,
+    approval: bool,
+    backpressure: bool,
+    health: Health,
+    health_since: Moment,
+    /// When anything was last heard.
+    liveness: Moment,
+    /// When anything new was last heard.
+    progress: Moment,
+    last: Last,
+    /// Whether the machine slept and nothing was heard since.
+    after_suspend: bool,
+    /// When the witnesses were asked and have not answered.
+    asked: Option<Moment>,
+    extensions: u32,
+    /// The verdict is put off until here by an extension.
+    not_before: Moment,
+    cpu: Option<(Duration, Duration)>,
+    /// When background commands were stopped to let the result come.
+    background_stopped: Option<Moment>,
+    /// When a silence was last put on record.
+    recorded: Moment,
+    tools: ToolTable,
+    repetition: Repetition,
+    budget: Budget,
+    soft: Option<SoftStop>,
+    trail: Trail,
+    /// A digest of the session's id.
+    session: Option<u64>,
+}
+
+impl Monitor {
+    /// A monitor of an agent that was started at `now`.
+    pub fn new(limits: Limits, now: Moment) -> Self {
+        Monitor {
+            limits,
+            clock: Clock::default(),
+            started: now,
+            phase: Phase::Starting,
+            finishing: None,
+            stalled: false,
+            ended: false,
+            approval: false,
+            backpressure: false,
+            health: Health::Starting,
+            health_since: now,
+            liveness: now,
+            progress: now,
+            last: Last::Nothing,
+            after_suspend: false,
+            asked: None,
+            extensions: 0,
+            not_before: Moment::START,
+            cpu: None,
+            background_stopped: None,
+            recorded: now,
+            tools: ToolTable::default(),
+            repetition: Repetition::default(),
+            budget: Budget::default(),
+            soft: None,
+            trail: Trail::new(),
+            session: None,
+        }
+    }
+
+    /// Takes an input and appends what follows from it.
+    ///
+    /// After a verdict, and after the exit, tools are still paired for the log; nothing else comes.
+    pub fn handle(&mut self, input: Input<'_>, now: Moment, out: &mut Vec<Action>) {
+        let t = self.clock.at(now);
+        match input {
+            Input::Event { kind, native } if self.only_goes_on(kind, native, t) => return,
+            Input::Event { kind, native } => self.on_event(kind, native, t, out),
+            Input::Heard | Input::SideChannel => self.alive(t),
+            Input::Tick => self.judge(t, out),
+            Input::Gap(gap) => self.on_gap(gap, now, out),
+            Input::Suspended(gap) => self.on_suspend(gap, t, out),
+            Input::Backpressure(on) => {
+                self.backpressure = on;
+                self.hold(now);
+            }
+            Input::ApprovalPending(on) => {
+                self.approval = on;
+                self.hold(now);
+            }
+            Input::AgentExited => self.ended = true,
+            Input::Witness { tree_cpu, window, other_activity } => {
+                self.on_witness(tree_cpu, window, other_activity, t, out);
+            }
+        }
+        // A gap moved the clock; holding it and letting it go did not.
+        let t = match input {
+            Input::Gap(_) => self.clock.at(now),
+            _ => t,
+        };
+        if self.soft.is_some() || self.budget.breach.is_some() {
+            self.judge_budget(t, out);
+        }
+        self.settle(t, out);
+    }
+
+    /// What is believed now.
+    pub fn health(&self) -> Health {
+        self.health
+    }
+
+    /// The limits in force; a model that the session named may have changed them.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The agent's name of the last event type; empty where nothing was heard.
+    pub fn last_event(&self) -> &str {
+        self.trail.newest()
+    }
+
+    /// For how long nothing was heard; time that does not count is left out.
+    pub fn quiet_for(&self, now: Moment) -> Duration {
+        self.clock.at(now).since(self.liveness)
+    }
+
+    /// What a status line shows.
+    pub fn status(&self, now: Moment) -> Status {
+        let t = self.clock.at(now);
+        Status {
+            health: self.health,
+            since: t.since(self.health_since),
+            quiet: t.since(self.liveness),
+            open: self.tools.shown(t, &self.limits),
+            background: self.tools.background(),
+            tool_calls: self.budget.tool_calls,
+            turns: self.budget.turns,
+            tokens: self.budget.tokens(),
+            cost_usd: self.budget.cost(),
+        }
+    }
+
+    /// Goes on after a verdict that nobody acted on. Every limit begins anew; a limit on use that
+    /// was reached is not told again.
+    pub fn resume_after_verdict(&mut self, now: Moment) {
+        let t = self.clock.at(now);
+        self.stalled = false;
+        self.soft = None;
+        self.repetition.reset();
+        self.restart(t);
+        self.health = self.believed(t);
+        self.health_since = t;
+    }
+
+    /// The common case, kept short because nearly every event is one: another word in the middle
+    /// of an answer, while no tool is open and nothing is due. It does what `on_text` would do.
+    fn only_goes_on(&mut self, kind: &EventKind, native: &str, t: Moment) -> bool {
+        let EventKind::ItemDelta { role, .. } = kind else {
+            return false;
+        };
+        let last = match role {
+            TextRole::Message => Last::Message,
+            TextRole::Reasoning => Last::Reasoning,
+            TextRole::ToolOutput => return false,
+        };
+        let steady = self.health == Health::Working
+            && self.phase == Phase::Working
+            && self.budget.is_answering()
+            && self.budget.breach.is_none()
+            && self.soft.is_none();
+        if !steady {
+            return false;
+        }
+        self.note(kind, native);
+        self.last = last;
+        self.progressed(t);
+        true
+    }
+
+    fn on_event(&mut self, kind: &EventKind, native: &str, t: Moment, out: &mut Vec<Action>) {
+        match kind {
+            // Without its text, where the stream is only skimmed: that it came is what counts.
+            EventKind::ItemDelta { id, role, .. } => {
+                self.note(kind, native);
+                match role {
+                    TextRole::Message => self.on_text(*id, Last::Message, t, out),
+                    TextRole::Reasoning => self.on_text(*id, Last::Reasoning, t, out),
+                    TextRole::ToolOutput => {
+                        self.tools.output_came(*id, t);
+                        self.new_activity(t);
+                    }
+                }
+            }
+            EventKind::ItemStarted { item } => {
+                self.note(kind, native);
+                self.on_item_started(item, t, out);
+            }
+            EventKind::ItemCompleted { item } => {
+                self.note(kind, native);
+                self.on_item_completed(item, t, out);
+            }
+            EventKind::SessionStarted { native_id, model, .. } => {
+                self.note(kind, native);
+                let named = Some(digest64(native_id.0.as_bytes()));
+                if let Some(model) = model {
+                    self.limits.adopt_model(model);
+                }
+                self.begun();
+                if self.session == named {
+                    self.alive(t);
+                } else {
+                    self.session = named;
+                    self.progressed(t);
+                }
+            }
+            EventKind::TurnStarted { .. } => {
+                self.note(kind, native);
+                if self.finishing.take().is_some() || self.phase == Phase::Starting {
+                    self.phase = Phase::Prompted;
+                    self.last = Last::Nothing;
+                }
+                self.progressed(t);
+            }
+            EventKind::TurnEnded { usage, .. } => {
+                self.note(kind, native);
+                if let Some(usage) = usage {
+                    self.budget.usage(usage, &self.limits);
+                }
+                self.on_turn_ended(t, out);
+            }
+            EventKind::UsageUpdated { usage } => {
+                self.note(kind, native);
+                self.begun();
+                self.budget.usage(usage, &self.limits);
+                self.alive(t);
+            }
+            EventKind::RetryScheduled { .. } | EventKind::ConnectionChanged { .. } => {
+                self.note(kind, native);
+                self.begun();
+                self.alive(t);
+            }
+            EventKind::ApprovalRequested { .. } | EventKind::ApprovalResolved { .. } => {
+                self.note(kind, native);
+                self.begun();
+                self.new_activity(t);
+            }
+            EventKind::Unrecognized { why, .. } => {
+                self.note(kind, native);
+                if !matches!(why, Unrecognized::Noise | Unrecognized::Torn) {
+                    self.begun();
+                }
+                self.alive(t);
+            }
+            EventKind::ProcessStderr { .. } | EventKind::HookReceived { .. } => self.alive(t),
+            // Our own words say nothing about the agent.
+            EventKind::ProcessSpawned { .. }
+            | EventKind::ProcessExited { .. }
+            | EventKind::HealthChanged { .. }
+            | EventKind::Gap { .. }
+            | EventKind::SessionEnded { .. } => {}
+        }
+    }
+
+    fn on_item_started(&mut self, item: &Item, t: Moment, out: &mut Vec<Action>) {
+        match &item.body {
+            ItemBody::Message { .. } => self.on_text(item.id, Last::Message, t, out),
+            ItemBody::Reasoning { .. } => self.on_text(item.id, Last::Reasoning, t, out),
+            ItemBody::Tool(tool) => self.on_tool_started(item.id, tool, t, out),
+            ItemBody::Notice { .. } => self.alive(t),
+            ItemBody::Plan { .. } | ItemBody::FileChange { .. } | ItemBody::SubAgent { .. } => {
+                self.answered();
+                self.new_activity(t);
+            }
+        }
+    }
+
+    fn on_item_completed(&mut self, item: &Item, t: Moment, out: &mut Vec<Action>) {
+        match &item.body {
+            ItemBody::Tool(tool) => self.on_tool_completed(tool, t, out),
+            _ => self.on_item_started(item, t, out),
+        }
+    }
+
+    fn on_text(&mut self, item: ItemId, last: Last, t: Moment, out: &mut Vec<Action>) {
+        self.tools.text_began(item, t, out);
+        self.answered();
+        self.budget.model_spoke(None, &self.limits);
+        self.last = last;
+        self.new_activity(t);
+    }
+
+    fn on_tool_started(&mut self, item: ItemId, tool: &Tool, t: Moment, out: &mut Vec<Action>) {
+        self.answered();
+        let step = tool.step.as_deref().map(|step| digest64(step.as_bytes()));
+        self.budget.model_spoke(step, &self.limits);
+        if self.tools.start(item, tool, t, &self.limits, out) {
+            self.budget.tool_call(&self.limits);
+        }
+        self.last = Last::Tool;
+        self.new_activity(t);
+    }
+
+    fn on_tool_completed(&mut self, tool: &Tool, t: Moment, out: &mut Vec<Action>) {
+        self.answered();
+        let completion = self.tools.complete(tool, t, out);
+        if completion == Completion::Unannounced {
+            self.budget.tool_call(&self.limits);
+        }
+        self.budget.tool_result();
+        if let Some(streak) = self.repetition.note(tool.digest) {
+            self.on_streak(streak, tool, out);
+        }
+        if completion == Completion::Late && self.finishing.is_some() {
+            // A straggler of what is over: the process is still expected to exit.
+            self.alive(t);
+            return;
+        }
+        self.last = Last::Tool;
+        self.new_activity(t);
+    }
+
+    fn on_turn_ended(&mut self, t: Moment, out: &mut Vec<Action>) {
+        self.budget.turn_ended();
+        self.tools.turn_ended(t, out);
+        self.answered();
+        self.progressed(t);
+        // The agent is done by itself; should it go on after all, the limit stands.
+        if let Some(soft) = self.soft.take() {
+            self.budget.breach.get_or_insert(soft.breach);
+        }
+        self.finishing = Some(Finishing { since: t, overdue: false });
+    }
+
+    fn note(&mut self, kind: &EventKind, native: &str) {
+        self.trail.note(if native.is_empty() { kind.name() } else { native });
+    }
+
+    /// The agent speaks, the model not yet.
+    fn begun(&mut self) {
+        if self.phase == Phase::Starting {
+            self.phase = Phase::Prompted;
+        }
+    }
+
+    fn answered(&mut self) {
+        self.phase = Phase::Working;
+    }
+
+    /// A sign of life.
+    fn alive(&mut self, t: Moment) {
+        self.liveness = t;
+        self.asked = None;
+        self.extensions = 0;
+        self.not_before = Moment::START;
+        self.after_suspend = false;
+    }
+
+    /// Something new.
+    fn progressed(&mut self, t: Moment) {
+        self.alive(t);
+        self.progress = t;
+        self.background_stopped = None;
+    }
+
+    /// Something new that also shows that the turn is not over.
+    fn new_activity(&mut self, t: Moment) {
+        self.finishing = None;
+        self.progressed(t);
+    }
+
+    /// Every limit on silence begins anew.
+    fn restart(&mut self, t: Moment) {
+        self.alive(t);
+        self.progress = t;
+        self.recorded = t;
+        self.tools.restart(t);
+        self.background_stopped = self.background_stopped.map(|_| t);
+        if let Some(finishing) = &mut self.finishing {
+            finishing.since = t;
+        }
+        if let Some(soft) = &mut self.soft {
+            soft.until = t.plus(self.limits.limit_grace);
+        }
+    }
+
+    fn hold(&mut self, now: Moment) {
+        // An answer of the witnesses would come while nobody waits for it.
+        self.asked = None;
+        self.clock.hold(self.approval || self.backpressure, now);
+    }
+
+    fn view(&self) -> View<'_> {
+        View { limits: &self.limits, liveness: self.liveness, progress: self.progress }
+    }
+}
