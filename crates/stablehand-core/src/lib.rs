@@ -1,6 +1,6 @@
 //! The pure middle of Stablehand.
 //!
-//! Everything here is a function of values: bytes become lines ([`line`]), lines become events
+//! Everything here is a function of values: bytes become lines ([`mod@line`]), lines become events
 //! ([`decode`], [`event`]), events and a `now` become decisions ([`monitor`]), and all of it can be
 //! written to and read back from the log ([`record`]) and folded into what a person reads
 //! ([`transcript`]). There is no clock, no file, no process and no task in this crate; Cargo and
@@ -13,6 +13,7 @@ pub mod json;
 pub mod line;
 pub mod monitor;
 pub mod record;
+pub mod replay;
 pub mod text;
 pub mod time;
 pub mod transcript;

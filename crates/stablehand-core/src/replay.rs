@@ -1,0 +1,167 @@
+//! From the records of a log to stamped events: live, and the same again years later.
+//!
+//! Every face that shows events reads them here, so live and replayed runs cannot differ. Owns the
+//! sequence numbers: they follow from the order of the log alone. Reads no file; whoever follows
+//! one hands its records in.
+
+use crate::decode::{Decode, Depth, Dialect};
+use crate::event::{Event, EventKind, Origin};
+use crate::id::{RunId, Seq, SessionId};
+use crate::json::{self, Value};
+use crate::line::{Line, Part, WHOLE_LIMIT};
+use crate::record::{Reader, Record, Stream};
+use crate::time::UnixMillis;
+
+/// Turns records into events.
+pub struct EventReader {
+    dialect: Dialect,
+    decoder: Box<dyn Decode>,
+    depth: Depth,
+    seq: Seq,
+    run: RunId,
+    session: Option<SessionId>,
+    stdout: Reader,
+    stderr: Reader,
+    kinds: Vec<EventKind>,
+}
+
+impl std::fmt::Debug for EventReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EventReader")
+            .field("dialect", &self.dialect)
+            .field("seq", &self.seq)
+            .field("run", &self.run)
+            .finish_non_exhaustive()
+    }
+}
+
+impl EventReader {
+    /// A reader for logs whose agent speaks `dialect`.
+    pub fn new(dialect: Dialect, depth: Depth) -> Self {
+        EventReader {
+            dialect,
+            decoder: dialect.decoder(),
+            depth,
+            seq: Seq(0),
+            run: RunId(String::new()),
+            session: None,
+            stdout: Reader::default(),
+            stderr: Reader::default(),
+            kinds: Vec::new(),
+        }
+    }
+
+    /// Takes the next record and appends what it tells.
+    pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<Event>) {
+        match record {
+            Record::Raw { stream, at, bytes, part, last, newline } => {
+                self.raw(*stream, *at, bytes, *part, *last, *newline, out);
+            }
+            Record::Decision { at, message, fields } => {
+                if message == "agent_spawned" || message == "spawn_failed" {
+                    // A new process says everything anew, its session too; so does its decoder.
+                    self.decoder = self.dialect.decoder();
+                    self.session = None;
+                    if let Some(run) = fields.get("run").and_then(Value::string) {
+                        self.run = RunId(run);
+                    }
+                }
+                if message == "agent_exited" {
+                    self.decoder.finish(self.depth, &mut self.kinds);
+                    self.stamp(*at, Origin::Agent, out);
+                }
+                if let Some(event) = record.event() {
+                    self.kinds.push(event);
+                    self.stamp(*at, Origin::Supervisor, out);
+                }
+            }
+            Record::Foreign(_) | Record::Broken(_) => {}
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of one record")]
+    fn raw(
+        &mut self,
+        stream: Stream,
+        at: UnixMillis,
+        bytes: &[u8],
+        part: bool,
+        last: bool,
+        newline: bool,
+        out: &mut Vec<Event>,
+    ) {
+        let reader = match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        };
+        let joined;
+        let (bytes, cut) = if part {
+            let Some((whole, cut)) = reader.join(bytes, last, WHOLE_LIMIT) else { return };
+            joined = whole;
+            (joined.as_slice(), cut)
+        } else {
+            (bytes, false)
+        };
+        match stream {
+            Stream::Stdout => {
+                let part = if cut { Part::First } else { Part::Whole };
+                let line = Line { bytes, offset: 0, part, newline };
+                let scan = if cut { json::Scan::Text } else { json::scan(bytes) };
+                self.decoder.line(&line, &scan, self.depth, &mut self.kinds);
+                self.stamp(at, Origin::Agent, out);
+            }
+            Stream::Stderr => {
+                let text = String::from_utf8_lossy(bytes).into_owned();
+                self.kinds.push(EventKind::ProcessStderr { text });
+                self.stamp(at, Origin::Agent, out);
+            }
+        }
+    }
+
+    fn stamp(&mut self, at: UnixMillis, origin: Origin, out: &mut Vec<Event>) {
+        for kind in self.kinds.drain(..) {
+            if let EventKind::SessionStarted { native_id, .. } = &kind {
+                self.session = Some(native_id.clone());
+            }
+            self.seq.0 += 1;
+            let (session, run) = (self.session.clone(), self.run.clone());
+            out.push(Event::stamp(self.seq, at, session, run, origin, kind));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_run_has_its_own_id_and_no_session_yet() {
+        let log = [
+            r#"{"msg":"agent_spawned","ts":1,"run":"r1","event":{"type":"process.spawned","pid":1,"argv":[]}}"#,
+            r#"{"msg":"raw_event","recv_ts":2,"raw":{"type":"system","subtype":"init","session_id":"s1"}}"#,
+            r#"{"msg":"agent_spawned","ts":3,"run":"r2","event":{"type":"process.spawned","pid":2,"argv":[]}}"#,
+            r#"{"msg":"raw_event","recv_ts":4,"raw":{"type":"system","subtype":"init","session_id":"s1"}}"#,
+            r#"{"msg":"spawn_failed","ts":5,"run":"r3"}"#,
+            r#"{"msg":"run_ended","ts":6,"event":{"type":"session.ended","end":"spawn_failed","ended_by":"agent"}}"#,
+        ];
+        let mut reader = EventReader::new(Dialect::Cursor, Depth::Full);
+        let mut events = Vec::new();
+        for line in log {
+            reader.record(&Record::read(line.as_bytes()), &mut events);
+        }
+        let told: Vec<_> = events
+            .iter()
+            .map(|e| (e.event.name(), e.run.0.as_str(), e.session.as_ref().map(|s| s.0.as_str())))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("process.spawned", "r1", None),
+                ("session.started", "r1", Some("s1")),
+                ("process.spawned", "r2", None),
+                ("session.started", "r2", Some("s1")),
+                ("session.ended", "r3", None),
+            ]
+        );
+    }
+}
