@@ -3,7 +3,6 @@
 //! A [`Control`] can be cloned and used from any thread; the driver holds the one receiving end,
 //! whose descriptor it polls. What is sent is never lost and never blocks the sender.
 
-use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::{pipe, read, write};
 use std::collections::VecDeque;
@@ -71,7 +70,7 @@ impl Requests {
     /// The next request, if any.
     pub fn next(&self) -> Option<Request> {
         let mut drain = [0; 64];
-        while !matches!(read(&self.wake, &mut drain), Ok(0) | Err(Errno::EAGAIN) | Err(_)) {}
+        while matches!(read(&self.wake, &mut drain), Ok(1..)) {}
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 }

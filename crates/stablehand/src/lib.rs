@@ -6,10 +6,33 @@
 //! its reader was slow. [`agent`] knows how each agent is started. This library never prints, reads
 //! no environment variable and no home directory: the faces do, and hand values in.
 
+pub mod agent;
 pub mod clock;
 pub mod control;
+pub mod driver;
+pub mod follow;
+pub mod keeper;
 pub mod lease;
 pub mod log;
+pub mod recovery;
 pub mod sink;
+pub mod tree;
 
 pub use stablehand_core as core;
+
+/// A new id for a run; later ones sort behind earlier ones.
+pub fn new_run_id() -> core::id::RunId {
+    core::id::RunId(uuid::Uuid::now_v7().to_string())
+}
+
+/// An error with its causes, in one line.
+pub fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        cause = source.source();
+    }
+    text
+}

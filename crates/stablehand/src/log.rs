@@ -5,7 +5,7 @@
 //! between an agent that must never wait and readers that may.
 //!
 //! Durability: [`Log::flush`] hands whole records to the kernel with one append, so nothing is lost
-//! if we die; a thread of its own calls `fdatasync` at most [`sync::GROUP`] later, which bounds what
+//! if we die; a thread of its own calls `fdatasync` at most 100 ms later, which bounds what
 //! a power cut can take. On a full disk the file is cut back to its last whole record, records go
 //! to a ring in memory, and the file is tried again every few seconds.
 
@@ -25,7 +25,7 @@ use stablehand_core::line::Line;
 use stablehand_core::record::{self, Level, Stamp, Stream};
 use stablehand_core::time::UnixMillis;
 use std::fs::File;
-use std::io::Write;
+use std::io::{IoSlice, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,6 +40,12 @@ const RETRY: Duration = Duration::from_secs(2);
 
 /// The buffer goes to the kernel when it has grown to this, even within one chunk.
 const FLUSH_AT: usize = 512 << 10;
+
+/// Lines from this length on are not copied on their way to the file.
+const LARGE: usize = 4 << 10;
+
+/// The most parts that one append can have.
+const MOST_PARTS: usize = 1024;
 
 /// Told of each decision, for a face that shows them.
 pub type Listener = Box<dyn FnMut(Level, &str, &serde_json::Value) + Send>;
@@ -65,12 +71,25 @@ pub struct Log {
     started: UnixMillis,
     stamp: Stamp,
     buffer: Vec<u8>,
+    /// Lines that stand in the chunk and not in the buffer.
+    borrowed: Vec<Borrowed>,
+    borrowed_bytes: usize,
     /// Length of the file, whole records only.
     physical: u64,
     shared: Arc<Shared>,
     syncer: Syncer,
     trouble: Option<Trouble>,
-    listener: Option<Listener>,
+    listener: Option<(Level, Listener)>,
+}
+
+/// A line that is written from the chunk that it came in.
+#[derive(Clone, Copy, Debug)]
+struct Borrowed {
+    /// It belongs behind so much of the buffer.
+    behind: usize,
+    /// Where it stands in the chunk.
+    at: usize,
+    len: usize,
 }
 
 /// The file cannot be written at present.
@@ -103,6 +122,8 @@ impl Log {
             started,
             stamp: Stamp::new(started),
             buffer: Vec::with_capacity(64 << 10),
+            borrowed: Vec::new(),
+            borrowed_bytes: 0,
             physical: 0,
             shared,
             syncer,
@@ -116,9 +137,9 @@ impl Log {
         &self.path
     }
 
-    /// Whom to tell of decisions.
-    pub fn set_listener(&mut self, listener: Listener) {
-        self.listener = Some(listener);
+    /// Whom to tell of decisions that are at least so loud.
+    pub fn set_listener(&mut self, level: Level, listener: Listener) {
+        self.listener = Some((level, listener));
     }
 
     /// What records are stamped with until the next call.
@@ -128,16 +149,71 @@ impl Log {
 
     /// Where the next record will begin, for [`Tail`]s.
     pub fn position(&self) -> u64 {
-        self.shared.end() + self.buffer.len() as u64
+        self.shared.end() + (self.buffer.len() + self.borrowed_bytes) as u64
     }
 
     /// Puts down what the agent wrote. It is in the kernel after the next [`flush`](Self::flush).
     #[inline]
     pub fn line(&mut self, stream: Stream, line: &Line<'_>, scan: &Scan<'_>) {
         record::push_line(&mut self.buffer, &self.stamp, stream, line, scan);
-        if self.buffer.len() >= FLUSH_AT {
+        if self.buffer.len() >= FLUSH_AT && self.borrowed.is_empty() {
             self.flush();
         }
+    }
+
+    /// Like [`line`](Self::line), for a line that begins at `at` in a chunk which will be given to
+    /// [`flush_chunk`](Self::flush_chunk): a large one is written from there and not copied.
+    #[inline]
+    pub fn line_of_chunk(&mut self, line: &Line<'_>, scan: &Scan<'_>, at: usize) {
+        if line.bytes.len() < LARGE || !record::is_verbatim(Stream::Stdout, line, scan) {
+            record::push_line(&mut self.buffer, &self.stamp, Stream::Stdout, line, scan);
+            return;
+        }
+        record::push_verbatim_head(&mut self.buffer, &self.stamp, line);
+        let len = line.bytes.len();
+        self.borrowed.push(Borrowed { behind: self.buffer.len(), at, len });
+        self.borrowed_bytes += len;
+        self.buffer.extend_from_slice(record::VERBATIM_TAIL);
+    }
+
+    /// Hands all records to the kernel, those of a chunk among them, with one append.
+    pub fn flush_chunk(&mut self, chunk: &[u8]) {
+        if self.borrowed.is_empty() {
+            return self.flush();
+        }
+        let total = self.buffer.len() + self.borrowed_bytes;
+        let mut parts = Vec::with_capacity(2 * self.borrowed.len() + 1);
+        let mut from = 0;
+        for borrowed in &self.borrowed {
+            parts.push(self.buffer.get(from..borrowed.behind).unwrap_or_default());
+            parts.push(chunk.get(borrowed.at..borrowed.at + borrowed.len).unwrap_or_default());
+            from = borrowed.behind;
+        }
+        parts.push(self.buffer.get(from..).unwrap_or_default());
+        let slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+        let fits = self.trouble.is_none() && slices.len() <= MOST_PARTS;
+        let written = if fits { self.file.write_vectored(&slices).unwrap_or(0) } else { 0 };
+        self.borrowed_bytes = 0;
+        if written == total {
+            self.borrowed.clear();
+            self.buffer.clear();
+            self.grew(total);
+            return;
+        }
+        // The way of small records knows what to do about a disk that is full; it begins anew.
+        let whole = parts.concat();
+        self.borrowed.clear();
+        self.buffer = whole;
+        if written > 0 {
+            let _uncut = self.file.set_len(self.physical);
+        }
+        self.flush();
+    }
+
+    fn grew(&mut self, by: usize) {
+        self.physical += by as u64;
+        self.shared.grew_in_file(by);
+        self.syncer.dirty();
     }
 
     /// Puts down what we did, and tells the listener.
@@ -149,7 +225,7 @@ impl Log {
         event: Option<&EventKind>,
     ) {
         record::push_decision(&mut self.buffer, &self.stamp, level, message, fields, event);
-        if let Some(listener) = &mut self.listener {
+        if let Some((_, listener)) = self.listener.as_mut().filter(|(from, _)| level >= *from) {
             let value = serde_json::to_value(fields).unwrap_or_default();
             listener(level, message, &value);
         }
@@ -162,15 +238,17 @@ impl Log {
             return;
         }
         if self.trouble.is_none() {
-            match write_whole(&mut self.file, &self.buffer, self.physical) {
+            let (taken, result) = write_records(&mut self.file, &self.buffer, self.physical);
+            self.grew(taken);
+            match result {
                 Ok(()) => {
-                    self.physical += self.buffer.len() as u64;
-                    self.shared.grew_in_file(self.buffer.len());
                     self.buffer.clear();
-                    self.syncer.dirty();
                     return;
                 }
-                Err(error) => self.degrade(&error),
+                Err(error) => {
+                    self.buffer.drain(..taken);
+                    self.degrade(&error);
+                }
             }
         }
         self.shared.grew_in_ring(&self.buffer, RING);
@@ -241,14 +319,15 @@ impl Log {
     fn recover(&mut self) {
         let Some(trouble) = &mut self.trouble else { return };
         let waiting = self.shared.ring();
-        if write_whole(&mut self.file, &waiting, self.physical).is_err() {
+        let (taken, result) = write_records(&mut self.file, &waiting, self.physical);
+        self.shared.ring_is_in_file(self.physical, taken);
+        self.physical += taken as u64;
+        self.syncer.dirty();
+        if result.is_err() {
             trouble.next_try = Instant::now() + RETRY;
             return;
         }
         self.trouble = None;
-        self.shared.ring_is_in_file(self.physical, waiting.len());
-        self.physical += waiting.len() as u64;
-        self.syncer.dirty();
         let fields = serde_json::json!({ "lost_bytes": self.shared.lost() });
         self.decide(Level::Warn, "log_recovered", &fields, None);
         self.flush();
@@ -262,14 +341,24 @@ impl Drop for Log {
     }
 }
 
-/// Appends all of it or nothing: a short write is cut off again.
-fn write_whole(file: &mut File, bytes: &[u8], end: u64) -> std::io::Result<()> {
-    let result = file.write_all(bytes);
-    if result.is_err() {
-        // Nothing better can be done where even this fails; the reader repairs a torn record.
-        let _uncut = file.set_len(end);
-    }
-    result
+/// Appends records, as many as there is room for: one that fits only in part is cut off again.
+/// Returns how many bytes were taken.
+fn write_records(file: &mut File, bytes: &[u8], end: u64) -> (usize, std::io::Result<()>) {
+    let mut written = 0;
+    let error = loop {
+        match file.write(bytes.get(written..).unwrap_or_default()) {
+            Ok(n) if written + n == bytes.len() => return (bytes.len(), Ok(())),
+            Ok(0) => break std::io::ErrorKind::WriteZero.into(),
+            Ok(n) => written += n,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => break e,
+        }
+    };
+    let whole = bytes.get(..written).unwrap_or_default();
+    let whole = whole.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+    // Nothing better can be done where even this fails; the reader repairs a torn record.
+    let _uncut = file.set_len(end + whole as u64);
+    (whole, Err(error))
 }
 
 #[cfg(test)]

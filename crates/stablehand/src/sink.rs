@@ -1,18 +1,21 @@
 //! Passing the agent's bytes on, exactly, to a reader that may be slow, stopped or gone.
 //!
 //! A [`PassThrough`] never blocks the driver and never drops. While its reader keeps up it writes
-//! straight from the buffer that the bytes were read into. When the reader does not, it falls
-//! behind: it remembers where it was in the log and goes on from there once there is room again.
-//! Memory stays the same however far behind it is.
+//! straight from the buffer that the bytes were read into. A chunk that a full pipe did not take
+//! whole is held for a moment; then it lets go and falls behind: it remembers where it was in the
+//! log and goes on from there once there is room again. Memory stays the same however far behind.
 
 mod output;
 
 use output::Output;
 use sha2::{Digest, Sha256};
-use stablehand_core::record::{Record, Stream};
+use stablehand_core::record::{self, Record, Stream};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::log::{Fill, Log, Tail};
+
+/// How long one wait for a full pipe lasts while a line of our own is written.
+const INSERT_WAIT: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// Bytes on their way to one reader.
 #[derive(Debug)]
@@ -28,6 +31,13 @@ pub struct PassThrough {
 enum State {
     /// Everything so far has been written.
     Live,
+    /// A part of the last chunk has not; whoever has the chunk may offer it again.
+    Held {
+        /// Where its records begin in the log.
+        log_position: u64,
+        /// So much of it has been written.
+        sent: usize,
+    },
     /// The reader is slow; the rest is in the log.
     Behind(Box<CatchUp>),
     /// The reader is gone, or its device failed.
@@ -59,7 +69,7 @@ impl PassThrough {
 
     /// Takes a chunk whose records begin at `log_position` and are flushed.
     #[inline]
-    pub fn chunk(&mut self, bytes: &[u8], log: &Log, log_position: u64) {
+    pub fn chunk(&mut self, bytes: &[u8], log_position: u64) {
         if bytes.is_empty() || !matches!(self.state, State::Live) {
             return; // Behind: it will come to these bytes through the log.
         }
@@ -67,15 +77,44 @@ impl PassThrough {
             Ok(n) => {
                 self.count(n, bytes);
                 if n < bytes.len() {
-                    self.state = State::Behind(Box::new(CatchUp {
-                        tail: log.tail(log_position),
-                        skip: n as u64,
-                        pending: Vec::new(),
-                        written: 0,
-                    }));
+                    self.state = State::Held { log_position, sent: n };
                 }
             }
             Err(_) => self.state = State::Gone,
+        }
+    }
+
+    /// Whether a part of the last chunk waits to be offered again.
+    pub fn is_holding(&self) -> bool {
+        matches!(self.state, State::Held { .. })
+    }
+
+    /// Offers the chunk again that is being held.
+    pub fn offer(&mut self, chunk: &[u8]) {
+        let State::Held { log_position, sent } = self.state else { return };
+        let rest = chunk.get(sent..).unwrap_or_default();
+        match self.output.write(rest) {
+            Ok(n) => {
+                self.count(n, rest);
+                self.state = if n == rest.len() {
+                    State::Live
+                } else {
+                    State::Held { log_position, sent: sent + n }
+                };
+            }
+            Err(_) => self.state = State::Gone,
+        }
+    }
+
+    /// The chunk that is being held will not be offered again: the log has it.
+    pub fn let_go(&mut self, log: &Log) {
+        if let State::Held { log_position, sent } = self.state {
+            self.state = State::Behind(Box::new(CatchUp {
+                tail: log.tail(log_position),
+                skip: sent as u64,
+                pending: Vec::new(),
+                written: 0,
+            }));
         }
     }
 
@@ -84,7 +123,7 @@ impl PassThrough {
         let mut rest = bytes;
         while let (State::Live, false) = (&self.state, rest.is_empty()) {
             match self.output.write(rest) {
-                Ok(0) => self.output.wait_writable(),
+                Ok(0) => self.output.wait_writable(INSERT_WAIT),
                 Ok(n) => rest = rest.get(n..).unwrap_or_default(),
                 Err(_) => self.state = State::Gone,
             }
@@ -94,14 +133,31 @@ impl PassThrough {
     /// The descriptor to wait for, while there is something to write.
     pub fn wants_write(&self) -> Option<BorrowedFd<'_>> {
         match self.state {
-            State::Behind(_) => Some(self.output.fd()),
+            State::Held { .. } | State::Behind(_) => Some(self.output.fd()),
             State::Live | State::Gone => None,
         }
     }
 
-    /// Writes some of what waits; called when the descriptor is writable.
+    /// The descriptor on which a reader that goes away can be noticed while nothing is to be written.
+    pub fn watches(&self) -> Option<BorrowedFd<'_>> {
+        match self.state {
+            State::Live if self.output.shows_lost_reader() => Some(self.output.fd()),
+            State::Live | State::Held { .. } | State::Behind(_) | State::Gone => None,
+        }
+    }
+
+    /// Called when the descriptor of [`wants_write`](Self::wants_write) is writable: writes some of
+    /// what waits. When that of [`watches`](Self::watches) reported something, the reader is gone.
     pub fn pump(&mut self) {
-        let State::Behind(behind) = &mut self.state else { return };
+        let behind = match &mut self.state {
+            State::Behind(behind) => behind,
+            State::Held { .. } | State::Gone => return,
+            State::Live => {
+                // It was only watched, and something happened: the reader is gone.
+                self.state = State::Gone;
+                return;
+            }
+        };
         if behind.written == behind.pending.len() && !behind.refill(self.stream) {
             self.state = State::Live;
             return;
@@ -120,11 +176,22 @@ impl PassThrough {
         }
     }
 
+    /// Waits up to `bound` for the reader to take more; for when there is nothing else to do.
+    pub fn settle(&mut self, bound: std::time::Duration) {
+        if self.wants_write().is_some() {
+            self.output.wait_writable(bound);
+            self.pump();
+        } else if !self.is_caught_up() {
+            // Our own thread writes for us; it does not tell when it has.
+            std::thread::sleep(bound.min(std::time::Duration::from_millis(5)));
+        }
+    }
+
     /// Whether the reader has everything that was logged.
     pub fn is_caught_up(&self) -> bool {
         match self.state {
             State::Live => self.output.is_drained(),
-            State::Behind(_) => false,
+            State::Held { .. } | State::Behind(_) => false,
             State::Gone => true,
         }
     }
@@ -132,6 +199,12 @@ impl PassThrough {
     /// Whether the reader is gone.
     pub fn is_gone(&self) -> bool {
         matches!(self.state, State::Gone)
+    }
+
+    /// Begins to count anew: a run has its own figures.
+    pub fn restart_count(&mut self) {
+        self.sent = 0;
+        self.hash = self.hash.take().map(|_| Sha256::new());
     }
 
     /// How many bytes were written, and their SHA-256 where it was asked for.
@@ -154,12 +227,17 @@ impl CatchUp {
         self.written = 0;
         loop {
             while let Some(line) = self.tail.next() {
-                if let Record::Raw { stream, bytes, newline, .. } = Record::read(line.bytes) {
-                    if stream == wanted {
-                        take(&mut self.pending, &mut self.skip, &bytes);
-                        if newline {
-                            take(&mut self.pending, &mut self.skip, b"\n");
-                        }
+                if wanted == Stream::Stdout
+                    && let Some((bytes, newline)) = record::verbatim(line.bytes)
+                {
+                    take(&mut self.pending, &mut self.skip, bytes);
+                    take(&mut self.pending, &mut self.skip, if newline { b"\n" } else { b"" });
+                } else if let Record::Raw { stream, bytes, newline, .. } = Record::read(line.bytes)
+                    && stream == wanted
+                {
+                    take(&mut self.pending, &mut self.skip, &bytes);
+                    if newline {
+                        take(&mut self.pending, &mut self.skip, b"\n");
                     }
                 }
             }
@@ -173,6 +251,23 @@ impl CatchUp {
             }
         }
     }
+}
+
+/// How many bytes of a stream a log holds from `tail` on, and their SHA-256.
+pub fn digest_of_log(mut tail: Tail, wanted: Stream) -> (u64, String) {
+    let (mut count, mut hash) = (0, Sha256::new());
+    while let Ok(Fill::Grew) = tail.fill() {
+        while let Some(line) = tail.next() {
+            if let Record::Raw { stream, bytes, newline, .. } = Record::read(line.bytes)
+                && stream == wanted
+            {
+                hash.update(&bytes);
+                hash.update(if newline { &b"\n"[..] } else { b"" });
+                count += bytes.len() as u64 + u64::from(newline);
+            }
+        }
+    }
+    (count, hex(&hash.finalize()))
 }
 
 fn take(pending: &mut Vec<u8>, skip: &mut u64, bytes: &[u8]) {

@@ -133,7 +133,8 @@ impl Shared {
         let (shift, next) = locate(&state.shifts, position);
         let until = state.in_file.min(next);
         drop(state);
-        let len = into.len().min(usize::try_from(until - position).unwrap_or(usize::MAX));
+        let len =
+            into.len().min(usize::try_from(until.saturating_sub(position)).unwrap_or(usize::MAX));
         self.file.read_at(into.get_mut(..len).unwrap_or_default(), position - shift)
     }
 }
@@ -186,6 +187,7 @@ impl Tail {
     }
 
     /// The next record that [`fill`](Self::fill) brought.
+    #[expect(clippy::should_implement_trait, reason = "it lends; an iterator could not")]
     pub fn next(&mut self) -> Option<Line<'_>> {
         self.splitter.next()
     }

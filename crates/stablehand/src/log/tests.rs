@@ -111,7 +111,8 @@ fn a_file_that_cannot_grow_loses_nothing_for_its_readers() {
     let mut log = Log::create(options(home.path()), UnixMillis(0)).unwrap();
     let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
     let ear = Arc::clone(&heard);
-    log.set_listener(Box::new(move |_, message, _| ear.lock().unwrap().push(message.to_owned())));
+    let listener = move |_, message: &str, _: &_| ear.lock().unwrap().push(message.to_owned());
+    log.set_listener(Level::Info, Box::new(listener));
     let mut tail = log.tail(0);
     put(&mut log, "{\"n\":0}");
     log.flush();
@@ -131,4 +132,31 @@ fn a_file_that_cannot_grow_loses_nothing_for_its_readers() {
     let raw = text.lines().filter(|line| line.contains("raw_event")).count();
     assert_eq!(raw, 5, "and in the end everything is in the file");
     assert_eq!(read_all(&mut log.tail(0)).len(), 5);
+}
+
+#[test]
+fn large_lines_of_a_chunk_are_written_in_their_places() {
+    let home = tempfile::tempdir().unwrap();
+    let mut log = Log::create(options(home.path()), UnixMillis(0)).unwrap();
+    let mut tail = log.tail(0);
+    let large = |n: usize| format!("{{\"n\":{n},\"pad\":\"{}\"}}", "x".repeat(LARGE));
+    let lines: Vec<String> =
+        (0..2000).map(|n| if n % 3 == 0 { large(n) } else { format!("{{\"n\":{n}}}") }).collect();
+    for group in lines.chunks(1200) {
+        let chunk = group.join("\n") + "\n";
+        let mut at = 0;
+        for line in group {
+            let bytes = line.as_bytes();
+            let part = stablehand_core::line::Part::Whole;
+            let found = Line { bytes, offset: 0, part, newline: true };
+            log.line_of_chunk(&found, &json::scan(bytes), at);
+            at += bytes.len() + 1;
+        }
+        let position = log.position();
+        log.flush_chunk(chunk.as_bytes());
+        assert_eq!(log.position(), position);
+    }
+    assert!(read_all(&mut tail) == lines);
+    log.end();
+    assert_eq!(std::fs::metadata(log.path()).unwrap().len(), log.position());
 }

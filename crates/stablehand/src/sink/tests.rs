@@ -18,13 +18,21 @@ fn log(folder: &std::path::Path) -> Log {
     Log::create(options, UnixMillis(0)).unwrap()
 }
 
+/// Pumps as the driver does: only while something waits.
+fn pump(sink: &mut PassThrough) {
+    if sink.wants_write().is_some() {
+        sink.pump();
+    }
+}
+
 /// Logs and passes on one line, as the driver does.
 fn send(log: &mut Log, sink: &mut PassThrough, text: &str) {
     let from = log.position();
     let line = Line { bytes: text.as_bytes(), offset: 0, part: Part::Whole, newline: true };
     log.line(Stream::Stdout, &line, &json::scan(line.bytes));
     log.flush();
-    sink.chunk(format!("{text}\n").as_bytes(), log, from);
+    sink.chunk(format!("{text}\n").as_bytes(), from);
+    sink.let_go(log);
 }
 
 fn slow_reader_gets_everything(reader: impl Read + Send + 'static, target: OwnedFd) {
@@ -32,7 +40,7 @@ fn slow_reader_gets_everything(reader: impl Read + Send + 'static, target: Owned
     let mut log = log(home.path());
     let mut sink = PassThrough::new(target, Stream::Stdout).unwrap().with_digest();
     let mut expected = Vec::new();
-    for n in 0..5_000 {
+    for n in 0..30_000 {
         let text = if n % 7 == 0 {
             format!("noise {n} \u{e9}")
         } else {
@@ -52,13 +60,13 @@ fn slow_reader_gets_everything(reader: impl Read + Send + 'static, target: Owned
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while !sink.is_caught_up() {
         assert!(std::time::Instant::now() < deadline);
-        sink.pump();
+        pump(&mut sink);
         std::thread::yield_now();
     }
     send(&mut log, &mut sink, "{\"live\":\"again\"}");
     expected.extend_from_slice(b"{\"live\":\"again\"}\n");
     while !sink.is_caught_up() {
-        sink.pump();
+        pump(&mut sink);
     }
     let (sent, digest) = sink.written();
     assert_eq!(sent, expected.len() as u64);
@@ -107,4 +115,40 @@ fn a_file_is_appended_to_where_it_stands() {
     send(&mut log, &mut sink, "{}");
     assert!(sink.is_caught_up());
     assert_eq!(std::fs::read(&path).unwrap(), b"before\n{}\n");
+}
+
+#[test]
+fn a_chunk_that_is_held_can_be_offered_again() {
+    let home = tempfile::tempdir().unwrap();
+    let mut log = log(home.path());
+    let (reader, writer) = nix::unistd::pipe().unwrap();
+    let mut sink = PassThrough::new(writer, Stream::Stdout).unwrap();
+    let chunk: Vec<u8> =
+        (0..200_000).flat_map(|n| format!("{{\"n\":{n}}}\n").into_bytes()).collect();
+    let from = log.position();
+    for line in chunk.split_inclusive(|byte| *byte == b'\n') {
+        let bytes = &line[..line.len() - 1];
+        let line = Line { bytes, offset: 0, part: Part::Whole, newline: true };
+        log.line(Stream::Stdout, &line, &json::scan(bytes));
+    }
+    log.flush();
+    sink.chunk(&chunk, from);
+    assert!(sink.is_holding() && !sink.is_caught_up());
+    let mut reader = std::fs::File::from(reader);
+    let mut taken = vec![0; 50_000];
+    reader.read_exact(&mut taken).unwrap();
+    sink.offer(&chunk);
+    assert!(sink.is_holding(), "more than one pipe full is left");
+    sink.let_go(&log);
+    let rest = std::thread::spawn(move || {
+        let mut rest = Vec::new();
+        reader.read_to_end(&mut rest).unwrap();
+        rest
+    });
+    while !sink.is_caught_up() {
+        pump(&mut sink);
+    }
+    drop(sink);
+    taken.extend(rest.join().unwrap());
+    assert!(taken == chunk);
 }

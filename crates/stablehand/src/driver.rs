@@ -1,0 +1,265 @@
+//! The driver of one run: select, decide, act.
+//!
+//! One thread, one loop. It waits for the agent's pipes, the keeper, requests and the one deadline;
+//! it reads everything that is there; the monitor in core decides; the driver carries it out. It
+//! never waits for a reader of ours (sinks refill from the log), never judges before it has read
+//! what is readable, and has a bound on every wait. Plain `poll` and `read` instead of a runtime:
+//! the loop is the whole program, and a line costs a third of what it costs elsewhere.
+//!
+//! Owns the order of things within a run, and the records of what was done. Leaves alone: how
+//! agents are started ([`crate::agent`]), what a line means (core's decoders), when silence is too
+//! long (core's monitor), what comes after a run ([`crate::recovery`] and the faces).
+
+mod act;
+mod ending;
+mod facts;
+mod notes;
+mod prompt;
+mod select;
+mod status;
+mod stop;
+mod streams;
+
+pub use ending::{Ending, RunReport};
+pub use facts::{Facts, Progress};
+pub use status::{StatusCell, StatusLine};
+pub use stop::Stages;
+
+use crate::agent;
+use crate::clock::{RunClock, unix_now};
+use crate::control::Requests;
+use crate::keeper::{Keeper, KeeperProgram, Launch, SpawnError};
+use crate::log::Log;
+use crate::sink::PassThrough;
+use prompt::PromptWriter;
+use stablehand_core::Dialect;
+use stablehand_core::event::{EventKind, ProcessExit, SessionEnd};
+use stablehand_core::id::{RunId, SessionId};
+use stablehand_core::monitor::{Action, Limits, Monitor};
+use stablehand_core::record::Level;
+use status::Shown;
+use std::path::PathBuf;
+use std::time::Duration;
+use stop::StopState;
+use streams::{StderrStream, StdoutStream};
+
+/// After the agent's exit, its pipes are read until so long nothing came.
+const DRAIN_IDLE: Duration = Duration::from_millis(200);
+
+/// And no longer than this, whoever still writes.
+const DRAIN_MAX: Duration = Duration::from_secs(2);
+
+/// What processes that outlived the agent get to end by themselves.
+const POLITE: Duration = Duration::from_millis(250);
+
+/// The keeper's own bound is five seconds; after this it is not waited for any more.
+const CLEAN_MAX: Duration = Duration::from_secs(8);
+
+/// The loop wakes at least so often, so that a stop of ourselves never goes unnoticed.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// A wake-up later than planned by this much is a gap: we, not the agent, were asleep.
+const GAP: Duration = Duration::from_millis(500);
+
+/// A suspension shorter than this changes nothing.
+const SUSPENSION: Duration = Duration::from_secs(5);
+
+/// One run, as it is asked for.
+#[derive(Clone, Debug)]
+pub struct RunSpec {
+    /// Our id of it.
+    pub run: RunId,
+    /// The agent's name.
+    pub agent: String,
+    /// How its output is read.
+    pub dialect: Dialect,
+    /// What is started.
+    pub launch: Launch,
+    /// How our keeper is started.
+    pub keeper: KeeperProgram,
+    /// What the agent gets on its standard input, which is then closed.
+    pub prompt: Vec<u8>,
+    /// When silence is too long.
+    pub limits: Limits,
+    /// How an agent is stopped.
+    pub stages: Stages,
+    /// Judge, write the verdicts down, and stop nothing.
+    pub observe_only: bool,
+    /// The session that this run continues.
+    pub resumed_from: Option<SessionId>,
+    /// Where the lease of a session is kept; none is taken without.
+    pub leases: Option<PathBuf>,
+    /// Keep a digest of what was read.
+    pub verify: bool,
+}
+
+/// Who is shown what, while the run goes on.
+#[derive(Debug, Default)]
+pub struct Faces {
+    /// The agent's output, byte for byte.
+    pub stdout: Option<PassThrough>,
+    /// The agent's standard error, byte for byte.
+    pub stderr: Option<PassThrough>,
+    /// What it is doing.
+    pub status: Option<StatusCell>,
+}
+
+/// Runs an agent from spawn to reaped.
+pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests) -> RunReport {
+    log.set_time(unix_now());
+    let began = log.position();
+    match Keeper::start(&spec.keeper, &spec.launch) {
+        Ok((keeper, pipes)) => {
+            let event = EventKind::ProcessSpawned {
+                pid: keeper.agent_pid(),
+                argv: agent::redacted(&spec.launch),
+            };
+            log.decide(Level::Info, "agent_spawned", &notes::spawned(spec, &keeper), Some(&event));
+            let mut driver = Driver {
+                clock: RunClock::start(),
+                monitor: Monitor::new(spec.limits.clone(), stablehand_core::Moment::START),
+                stdout: StdoutStream::new(pipes.stdout, spec.dialect, spec.verify),
+                stderr: StderrStream::new(pipes.stderr),
+                prompt: PromptWriter::new(pipes.stdin, spec.prompt.clone()),
+                facts: Facts::default(),
+                actions: Vec::new(),
+                stop: StopState::new(spec.stages),
+                phase: Phase::Running,
+                exit: None,
+                leaked: Vec::new(),
+                survivors: Vec::new(),
+                sample: None,
+                lease: None,
+                judged: None,
+                congested: false,
+                held_since: None,
+                waiting_noted: None,
+                shown: Shown::default(),
+                spec,
+                keeper,
+                log,
+                faces,
+                requests,
+                began,
+            };
+            driver.take_known_lease();
+            driver.run()
+        }
+        Err(error) => could_not_start(spec, log, error),
+    }
+}
+
+fn could_not_start(spec: &RunSpec, log: &mut Log, error: SpawnError) -> RunReport {
+    log.decide(Level::Error, "spawn_failed", &notes::spawn_failed(spec, &error), None);
+    let report = RunReport::not_started(spec, error);
+    report.write_down(log);
+    report
+}
+
+/// Everything that a run in progress consists of.
+struct Driver<'a> {
+    spec: &'a RunSpec,
+    keeper: Keeper,
+    log: &'a mut Log,
+    faces: &'a mut Faces,
+    requests: &'a Requests,
+    clock: RunClock,
+    monitor: Monitor,
+    stdout: StdoutStream,
+    stderr: StderrStream,
+    prompt: PromptWriter,
+    facts: Facts,
+    actions: Vec<Action>,
+    stop: StopState,
+    phase: Phase,
+    exit: Option<ProcessExit>,
+    leaked: Vec<stablehand_core::event::ProcessRow>,
+    survivors: Vec<stablehand_core::event::ProcessRow>,
+    /// A look at the tree's processor time that is under way.
+    sample: Option<act::Sample>,
+    lease: Option<crate::lease::Lease>,
+    judged: Option<stablehand_core::monitor::Judgement>,
+    shown: Shown,
+    /// The disk is full and a reader far behind: the agent has to wait, and knows nothing of it.
+    congested: bool,
+    /// When the decision to wait for a call was last put on record.
+    waiting_noted: Option<stablehand_core::Moment>,
+    /// Since when our reader has not taken the last chunk whole.
+    held_since: Option<stablehand_core::Moment>,
+    /// Where the records of this run begin.
+    began: u64,
+}
+
+/// Where a run is, for the driver; the monitor has its own view.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// The agent lives.
+    Running,
+    /// It has exited; its pipes may still hold something.
+    Draining { since: stablehand_core::Moment, last_byte: stablehand_core::Moment },
+    /// The keeper was told to end what is left.
+    Cleaning { since: stablehand_core::Moment },
+    /// Nothing is left.
+    Over,
+}
+
+impl Driver<'_> {
+    fn run(&mut self) -> RunReport {
+        // What came together with the answer to the launch makes no descriptor ready any more.
+        self.serve_requests();
+        self.serve_keeper();
+        while self.phase != Phase::Over {
+            self.wait();
+            self.act();
+            self.judge_if_due();
+            self.act();
+            self.advance_stop();
+            self.advance_phase();
+            self.show_status();
+        }
+        self.finish()
+    }
+
+    /// The last bytes, the last records.
+    fn finish(&mut self) -> RunReport {
+        self.read_rest();
+        self.act();
+        let report = RunReport {
+            end: ending::conclude(&self.facts, self.stop.reason(), self.judged.as_ref()),
+            exit: self.exit.unwrap_or(ProcessExit::Unknown),
+            forced: self.stop.reason().is_some(),
+            leaked: std::mem::take(&mut self.leaked),
+            survivors: std::mem::take(&mut self.survivors),
+            session: self.facts.session.clone(),
+            progress: self.facts.progress,
+            verdict: self.judged.take(),
+            failure: None,
+            usage: self.facts.usage,
+            last_text: None,
+            stderr_tail: self.stderr.tail_text(),
+            bytes: self.stdout.bytes(),
+            digest: self.stdout.digest(),
+            elapsed: self.clock.now().0,
+        };
+        let report = report.with_last_words(self.log, self.began, self.spec.dialect);
+        report.write_down(self.log);
+        report
+    }
+}
+
+/// An exit status that shells understand, for a run that ended so (see `docs/exit-codes.md`).
+pub fn exit_code(ending: Ending) -> u8 {
+    match ending.end {
+        SessionEnd::Success => 0,
+        SessionEnd::AgentError
+        | SessionEnd::NoResult
+        | SessionEnd::Truncated
+        | SessionEnd::SpawnFailed
+        | SessionEnd::Internal => 1,
+        SessionEnd::Hung | SessionEnd::LimitReached => 2,
+        SessionEnd::ReaderGone => 141,
+        SessionEnd::Interrupted => {
+            128u8.saturating_add(u8::try_from(ending.signal.unwrap_or(2)).unwrap_or(2))
+        }
+    }
+}

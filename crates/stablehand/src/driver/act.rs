@@ -1,0 +1,275 @@
+//! Carrying out what was decided: by the monitor, by a person, by the end of the process.
+
+use super::stop::{Stage, StopReason};
+use super::{CLEAN_MAX, DRAIN_IDLE, DRAIN_MAX, Driver, POLITE, Phase, notes};
+use crate::clock::unix_now;
+use crate::keeper::Order;
+use crate::lease::Lease;
+use crate::tree;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use stablehand_core::Moment;
+use stablehand_core::event::{EventKind, Health};
+use stablehand_core::monitor::{Action, Input, Judgement};
+use stablehand_core::record::Level;
+use std::time::Duration;
+
+/// How long the tree is watched when the monitor asks whether it is busy.
+const WITNESS_WINDOW: Duration = Duration::from_secs(1);
+
+/// A look at the tree that is under way.
+#[derive(Debug)]
+pub(super) struct Sample {
+    began: Moment,
+    cpu_ms: u64,
+    pub(super) due: Moment,
+}
+
+impl Driver<'_> {
+    /// Does what the monitor wants done.
+    pub(super) fn act(&mut self) {
+        if self.actions.is_empty() {
+            return;
+        }
+        self.log.set_time(unix_now());
+        for action in std::mem::take(&mut self.actions) {
+            self.act_on(action);
+        }
+        self.log.flush();
+    }
+
+    fn act_on(&mut self, action: Action) {
+        let now = self.clock.now();
+        let log = &mut *self.log;
+        match action {
+            Action::Health { from, to, why } => {
+                let event = EventKind::HealthChanged { from, to, why, evidence: None };
+                log.decide(Level::Debug, "health_changed", &notes::Nothing {}, Some(&event));
+            }
+            Action::Waiting { silence, open, why } => {
+                log.decide(
+                    Level::Debug,
+                    "verdict_waiting",
+                    &notes::waiting(silence, &open, &why),
+                    None,
+                );
+            }
+            Action::LimitsMoved { by, why } => {
+                log.decide(Level::Info, "limits_moved", &notes::limits_moved(by, &why), None);
+            }
+            Action::ToolOpened(tool) => {
+                log.decide(Level::Debug, "tool_call_opened", &notes::opened(&tool), None);
+                // The decision to wait for it is a decision, too; in the rhythm of the others.
+                let rhythm = self.spec.limits.waiting_interval;
+                if self.waiting_noted.is_none_or(|noted| now.since(noted) >= rhythm) {
+                    self.waiting_noted = Some(now);
+                    let why = notes::why_wait(&tool);
+                    let open = [tool];
+                    let fields = notes::waiting(Duration::ZERO, &open, &why);
+                    log.decide(Level::Debug, "verdict_waiting", &fields, None);
+                }
+            }
+            Action::ToolClosed { call, presumed, elapsed, outcome } => {
+                let fields = notes::closed(&call, presumed, elapsed, outcome.as_ref());
+                log.decide(Level::Debug, "tool_call_completed", &fields, None);
+            }
+            Action::AskWitness => {
+                let cpu_ms = tree::cpu_ms(&tree::descendants(self.keeper.pid()));
+                self.sample = Some(Sample { began: now, cpu_ms, due: now.plus(WITNESS_WINDOW) });
+            }
+            Action::StopBackground { pids } => {
+                log.decide(Level::Warn, "background_stopped", &notes::background(&pids), None);
+                for pid in pids {
+                    let _lost_keeper_reports_itself = self.keeper.order(Order::KillGroup { pid });
+                }
+            }
+            Action::SoftStop { verdict, why } => {
+                log.decide(Level::Warn, "limit_reached", &notes::soft_stop(verdict, &why), None);
+            }
+            Action::Livelock { period, rounds, command } => {
+                let fields = notes::livelock(period, rounds, &command);
+                log.decide(Level::Warn, "livelock_suspected", &fields, None);
+            }
+            Action::ExitOverdue => {
+                log.decide(Level::Info, "exit_overdue", &notes::exit_overdue(), None);
+                self.stop.begin(StopReason::ExitOverdue, now);
+            }
+            Action::Verdict(judgement) => self.judged(*judgement, now),
+        }
+    }
+
+    fn judged(&mut self, mut judgement: Judgement, now: Moment) {
+        let evidence = &mut judgement.evidence;
+        evidence.processes = tree::descendants(self.keeper.pid());
+        evidence.pipe_unread = self.stdout.fd().and_then(notes::unread);
+        let event = EventKind::HealthChanged {
+            from: judgement.from,
+            to: Health::Stalled,
+            why: judgement.text.clone(),
+            evidence: Some(Box::new(judgement.evidence.clone())),
+        };
+        let message = if judgement.kind.is_limit() { "limit_reached" } else { "hang_detected" };
+        let fields = notes::verdict(&judgement, self.monitor.last_event());
+        self.log.decide(Level::Error, message, &fields, Some(&event));
+        self.log.sync();
+        if self.spec.observe_only {
+            let fields = notes::would_have_killed(&judgement);
+            self.log.decide(Level::Warn, "would_have_killed", &fields, None);
+            self.monitor.resume_after_verdict(now);
+        } else {
+            self.stop.begin(StopReason::Verdict(judgement.kind), now);
+            self.judged = Some(judgement);
+        }
+    }
+
+    /// Lets the monitor judge, once everything readable has been read.
+    pub(super) fn judge_if_due(&mut self) {
+        let now = self.clock.now();
+        let congested = self.log.is_congested();
+        if congested != self.congested {
+            self.congested = congested;
+            self.monitor.handle(Input::Backpressure(congested), now, &mut self.actions);
+        }
+        if let Some(sample) = self.sample.take_if(|sample| sample.due <= now) {
+            let cpu_ms = tree::cpu_ms(&tree::descendants(self.keeper.pid()));
+            let input = Input::Witness {
+                tree_cpu: Duration::from_millis(cpu_ms.saturating_sub(sample.cpu_ms)),
+                window: now.since(sample.began),
+                other_activity: false,
+            };
+            self.monitor.handle(input, now, &mut self.actions);
+        }
+        if self.monitor.deadline().is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        if self.everything_is_read() {
+            let now = self.clock.now();
+            if self.monitor.deadline().is_some_and(|deadline| deadline <= now) {
+                self.monitor.handle(Input::Tick, now, &mut self.actions);
+            }
+        }
+    }
+
+    pub(super) fn stop_by_signal(&mut self, signal: i32) {
+        self.stop.begin(StopReason::Signal(signal), self.clock.now());
+    }
+
+    pub(super) fn stop_for_lost_reader(&mut self) {
+        self.stop.begin(StopReason::ReaderGone, self.clock.now());
+    }
+
+    pub(super) fn stop_for_failed_log(&mut self) {
+        self.stop.begin(StopReason::LogFailed, self.clock.now());
+    }
+
+    /// The next stage of a stop, when its time has come.
+    pub(super) fn advance_stop(&mut self) {
+        let now = self.clock.now();
+        let Some(stage) = self.stop.due(now) else { return };
+        let left = tree::descendants(self.keeper.pid());
+        self.log.set_time(unix_now());
+        let reason = self.stop.reason().map(StopReason::text).unwrap_or_default();
+        let fields = notes::killed(stage, &reason, &left);
+        // An agent that goes when asked is nothing to shout about.
+        let level = if stage == Stage::Interrupt { Level::Info } else { Level::Warn };
+        self.log.decide(level, "agent_killed", &fields, None);
+        self.log.flush();
+        self.prompt.close();
+        let order = match stage {
+            Stage::Interrupt => Order::Interrupt,
+            Stage::Terminate => Order::Terminate,
+            Stage::Kill => {
+                self.phase = Phase::Cleaning { since: now };
+                Order::KillTree { polite: Duration::ZERO }
+            }
+        };
+        // A keeper that cannot be told anything reports its own loss.
+        let _reported = self.keeper.order(order);
+    }
+
+    /// From exit to drained to clean.
+    pub(super) fn advance_phase(&mut self) {
+        let now = self.clock.now();
+        if self.phase_deadline().is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        match self.phase {
+            Phase::Running | Phase::Over => {}
+            Phase::Draining { .. } => {
+                self.stop.agent_is_gone();
+                self.phase = Phase::Cleaning { since: now };
+                let _reported = self.keeper.order(Order::KillTree { polite: POLITE });
+            }
+            Phase::Cleaning { .. } => {
+                let fields = notes::not_clean(&tree::descendants(self.keeper.pid()));
+                self.log.decide(Level::Error, "tree_not_empty", &fields, None);
+                self.survivors = tree::descendants(self.keeper.pid());
+                self.phase = Phase::Over;
+            }
+        }
+    }
+
+    /// When the present phase is over, if nothing else ends it.
+    pub(super) fn phase_deadline(&self) -> Option<Moment> {
+        match self.phase {
+            Phase::Running | Phase::Over => None,
+            Phase::Draining { since, last_byte } => {
+                if self.stdout.fd().is_none() && self.stderr.fd().is_none() {
+                    return Some(since);
+                }
+                Some(last_byte.plus(DRAIN_IDLE).min(since.plus(DRAIN_MAX)))
+            }
+            Phase::Cleaning { since } => Some(since.plus(CLEAN_MAX)),
+        }
+    }
+
+    pub(super) fn kill_group_ourselves(&self) {
+        if let Ok(pid) = i32::try_from(self.keeper.agent_pid()) {
+            let _gone_already = killpg(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+    }
+
+    /// The agent has named its session: on the disk with it, and nobody else may run it.
+    pub(super) fn session_started(&mut self) {
+        self.facts.session_is_new = false;
+        let Some(session) = self.facts.session.clone() else { return };
+        self.log.decide(Level::Info, "session_started", &notes::session(&self.facts), None);
+        self.log.name_after(&session);
+        self.log.sync();
+        if self.spec.resumed_from.as_ref() != Some(&session) {
+            self.take_lease(&session);
+        }
+    }
+
+    pub(super) fn take_known_lease(&mut self) {
+        if let Some(session) = self.spec.resumed_from.clone() {
+            self.take_lease(&session);
+        }
+    }
+
+    fn take_lease(&mut self, session: &stablehand_core::id::SessionId) {
+        let Some(folder) = &self.spec.leases else { return };
+        match Lease::take(folder, &self.spec.agent, session) {
+            Ok(lease) => self.lease = Some(lease),
+            Err(error @ crate::lease::LeaseError::Taken { .. }) => {
+                let fields = serde_json::json!({ "text": error.to_string() });
+                self.log.decide(Level::Error, "session_taken", &fields, None);
+                self.stop.begin(StopReason::SessionTaken, self.clock.now());
+            }
+            Err(error) => {
+                let fields = serde_json::json!({ "text": error.to_string() });
+                self.log.decide(Level::Warn, "lease_failed", &fields, None);
+            }
+        }
+    }
+
+    /// Writes down what is going on, for a person who asked (SIGQUIT).
+    pub(super) fn dump(&mut self) {
+        let mut evidence = self.monitor.snapshot(self.clock.now());
+        evidence.processes = tree::descendants(self.keeper.pid());
+        evidence.pipe_unread = self.stdout.fd().and_then(notes::unread);
+        let fields = notes::dump(self.monitor.health(), &evidence);
+        self.log.decide(Level::Warn, "state_dump", &fields, None);
+        self.log.flush();
+    }
+}

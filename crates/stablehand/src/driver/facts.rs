@@ -1,0 +1,82 @@
+//! What a run has shown so far, as far as its ending depends on it.
+
+use stablehand_core::event::{EventKind, ItemBody, TurnEnd, Usage};
+use stablehand_core::id::SessionId;
+
+/// How far an agent got: what may be tried again depends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Progress {
+    /// Nothing was heard.
+    #[default]
+    Nothing,
+    /// The session was named.
+    Started,
+    /// The model said something, or used tools that only look.
+    Answered,
+    /// A tool was started that may have changed something.
+    SideEffects,
+}
+
+/// Facts of one run.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// The agent's id of the session; the newest, where it changed.
+    pub session: Option<SessionId>,
+    /// The model, as the agent names it.
+    pub model: Option<String>,
+    /// The session's folder, as the agent names it.
+    pub cwd: Option<String>,
+    /// The session was named since somebody last looked.
+    pub(super) session_is_new: bool,
+    /// The terminal event, unless the agent went on after it.
+    pub result: Option<TurnEnd>,
+    /// How far it got.
+    pub progress: Progress,
+    /// The last statement of usage.
+    pub usage: Option<Usage>,
+    /// The output ended in the middle of a line.
+    pub torn: bool,
+}
+
+impl Facts {
+    /// Takes an event in.
+    pub(super) fn take(&mut self, event: &EventKind) {
+        match event {
+            EventKind::SessionStarted { native_id, model, cwd, .. } => {
+                self.session = Some(native_id.clone());
+                self.model.clone_from(model);
+                self.cwd.clone_from(cwd);
+                self.session_is_new = true;
+                self.reached(Progress::Started);
+            }
+            EventKind::TurnEnded { end, usage, .. } => {
+                self.result = Some(end.clone());
+                self.usage = usage.or(self.usage);
+            }
+            EventKind::UsageUpdated { usage } => self.usage = Some(*usage),
+            EventKind::ItemStarted { item } | EventKind::ItemCompleted { item } => {
+                self.result = None;
+                let effects = match &item.body {
+                    ItemBody::Tool(tool) => tool.may_have_side_effects(),
+                    ItemBody::FileChange { .. } | ItemBody::SubAgent { .. } => true,
+                    ItemBody::Message { .. }
+                    | ItemBody::Reasoning { .. }
+                    | ItemBody::Plan { .. }
+                    | ItemBody::Notice { .. } => false,
+                };
+                self.reached(if effects { Progress::SideEffects } else { Progress::Answered });
+            }
+            EventKind::ItemDelta { .. } => {
+                self.result = None;
+                self.reached(Progress::Answered);
+            }
+            // A new prompt within the same stream: what ended was an earlier turn.
+            EventKind::TurnStarted { .. } => self.result = None,
+            _ => {}
+        }
+    }
+
+    fn reached(&mut self, progress: Progress) {
+        self.progress = self.progress.max(progress);
+    }
+}

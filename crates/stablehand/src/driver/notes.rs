@@ -1,0 +1,214 @@
+//! The fields of decision records, in one place, as `docs/log-format.md` lists them.
+
+use super::RunSpec;
+use super::facts::Facts;
+use super::stop::Stage;
+use crate::agent;
+use crate::keeper::{Keeper, SpawnError};
+use serde::Serialize;
+use serde_json::{Value, json};
+use stablehand_core::event::{
+    Evidence, Health, OpenTool, Outcome, ProcessRow, ToolClass, VerdictKind,
+};
+use stablehand_core::id::CallId;
+use stablehand_core::monitor::Judgement;
+use stablehand_core::time::{human, millis};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+/// No fields.
+#[derive(Serialize)]
+pub(super) struct Nothing {}
+
+/// The word that a value is written as, for texts.
+pub(crate) fn word<T: Serialize>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
+pub(super) fn spawned(spec: &RunSpec, keeper: &Keeper) -> Value {
+    json!({
+        "run": spec.run,
+        "agent": spec.agent,
+        "pid": keeper.agent_pid(),
+        "keeper_pid": keeper.pid(),
+        "argv": agent::redacted(&spec.launch),
+        "cwd": spec.launch.cwd,
+        "prompt_bytes": spec.prompt.len(),
+        "resumed_from": spec.resumed_from,
+    })
+}
+
+pub(super) fn spawn_failed(spec: &RunSpec, error: &SpawnError) -> Value {
+    json!({
+        "run": spec.run,
+        "agent": spec.agent,
+        "argv": agent::redacted(&spec.launch),
+        "text": crate::error_chain(error),
+    })
+}
+
+pub(super) fn session(facts: &Facts) -> Value {
+    json!({ "session_id": facts.session, "model": facts.model, "cwd": facts.cwd })
+}
+
+/// An open call, as records list it.
+#[derive(Serialize)]
+struct Call<'a> {
+    id: &'a CallId,
+    command: &'a str,
+    class: ToolClass,
+    elapsed_ms: u64,
+    timeout_ms: Option<u64>,
+    limit_ms: u64,
+}
+
+fn calls(open: &[OpenTool]) -> Vec<Call<'_>> {
+    fn call(tool: &OpenTool) -> Call<'_> {
+        Call {
+            id: &tool.call_id,
+            command: &tool.command,
+            class: tool.class,
+            elapsed_ms: tool.elapsed_ms,
+            timeout_ms: tool.timeout_ms,
+            limit_ms: tool.limit_ms,
+        }
+    }
+    open.iter().map(call).collect()
+}
+
+/// The three records that every tool call leaves are structs: there may be thousands.
+#[derive(Serialize)]
+pub(super) struct Waiting<'a> {
+    idle_silence_ms: u64,
+    open_call_count: usize,
+    open_calls: Vec<Call<'a>>,
+    text: &'a str,
+}
+
+pub(super) fn waiting<'a>(silence: Duration, open: &'a [OpenTool], why: &'a str) -> Waiting<'a> {
+    Waiting {
+        idle_silence_ms: millis(silence),
+        open_call_count: open.len(),
+        open_calls: calls(open),
+        text: why,
+    }
+}
+
+/// See [`Waiting`].
+#[derive(Serialize)]
+pub(super) struct Opened<'a> {
+    call_id: &'a CallId,
+    command: &'a str,
+    class: ToolClass,
+    timeout_ms: Option<u64>,
+    limit_ms: u64,
+}
+
+/// Why an open call is waited for, in words.
+pub(super) fn why_wait(tool: &OpenTool) -> String {
+    format!("a call is open; waiting up to {}", human(Duration::from_millis(tool.limit_ms)))
+}
+
+pub(super) fn opened(tool: &OpenTool) -> Opened<'_> {
+    Opened {
+        call_id: &tool.call_id,
+        command: &tool.command,
+        class: tool.class,
+        timeout_ms: tool.timeout_ms,
+        limit_ms: tool.limit_ms,
+    }
+}
+
+/// See [`Waiting`].
+#[derive(Serialize)]
+pub(super) struct Closed<'a> {
+    call_id: &'a CallId,
+    elapsed_ms: u64,
+    presumed: bool,
+    outcome: Option<&'a Outcome>,
+}
+
+pub(super) fn closed<'a>(
+    call: &'a CallId,
+    presumed: bool,
+    elapsed: Duration,
+    outcome: Option<&'a Outcome>,
+) -> Closed<'a> {
+    Closed { call_id: call, elapsed_ms: millis(elapsed), presumed, outcome }
+}
+
+pub(super) fn limits_moved(by: Duration, why: &str) -> Value {
+    json!({ "by_ms": millis(by), "text": why })
+}
+
+pub(super) fn background(pids: &[u32]) -> Value {
+    json!({ "pids": pids, "text": "stopping background commands that keep the agent from ending" })
+}
+
+pub(super) fn soft_stop(verdict: VerdictKind, why: &str) -> Value {
+    json!({ "verdict": verdict, "soft": true, "text": why })
+}
+
+pub(super) fn livelock(period: usize, rounds: u32, command: &str) -> Value {
+    let text =
+        format!("the same {period} call(s) gave the same result {rounds} times: `{command}`");
+    json!({ "period": period, "rounds": rounds, "command": command, "text": text })
+}
+
+pub(super) fn exit_overdue() -> Value {
+    json!({ "text": "the result has come but the agent does not exit; stopping what is left of it" })
+}
+
+pub(super) fn verdict(judgement: &Judgement, last_event: &str) -> Value {
+    let evidence = &judgement.evidence;
+    json!({
+        "verdict": judgement.kind,
+        "text": judgement.text,
+        "idle_silence_ms": evidence.silence_ms,
+        "limit_ms": evidence.limit_ms,
+        "open_call_count": evidence.open_tools.len(),
+        "open_calls": calls(&evidence.open_tools),
+        "last_event_type": last_event,
+    })
+}
+
+pub(super) fn would_have_killed(judgement: &Judgement) -> Value {
+    json!({ "verdict": judgement.kind, "text": format!("would have killed the agent: {}", judgement.text) })
+}
+
+pub(super) fn killed(stage: Stage, reason: &str, left: &[ProcessRow]) -> Value {
+    let (stage, doing) = match stage {
+        Stage::Interrupt => ("interrupt", "interrupting the agent"),
+        Stage::Terminate => ("terminate", "terminating the agent"),
+        Stage::Kill => ("kill", "killing the agent and everything below it"),
+    };
+    let text = format!("{doing}: {reason} ({} process(es) left)", left.len());
+    json!({ "stage": stage, "reason": reason, "left": left, "text": text })
+}
+
+pub(super) fn not_clean(left: &[ProcessRow]) -> Value {
+    json!({ "left": left, "text": format!("{} process(es) could not be stopped", left.len()) })
+}
+
+pub(super) fn dump(health: Health, evidence: &Evidence) -> Value {
+    let quiet = human(Duration::from_millis(evidence.silence_ms));
+    let text = format!(
+        "{}, quiet for {quiet}, {} open call(s), {} process(es)",
+        word(&health),
+        evidence.open_tools.len(),
+        evidence.processes.len()
+    );
+    json!({ "text": text, "health": health, "evidence": evidence })
+}
+
+/// How many bytes wait in a pipe.
+#[expect(unsafe_code, reason = "there is no safe wrapper for this request")]
+pub(super) fn unread(fd: BorrowedFd<'_>) -> Option<u64> {
+    let mut count: nix::libc::c_int = 0;
+    // SAFETY: FIONREAD writes one int through the pointer, which is valid for the whole call.
+    let status = unsafe { nix::libc::ioctl(fd.as_raw_fd(), nix::libc::FIONREAD, &raw mut count) };
+    (status == 0).then(|| u64::try_from(count).unwrap_or(0))
+}

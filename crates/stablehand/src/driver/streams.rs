@@ -1,0 +1,295 @@
+//! The agent's two streams: reading them, and what each line goes through.
+//!
+//! This is the pass-through path. For every line: scan, log, decode, monitor; for every chunk: one
+//! append to the log, then the sink. Nothing on it waits.
+
+use super::facts::Facts;
+use super::{Driver, Phase};
+use crate::clock::unix_now;
+use crate::driver::prompt::Delivery;
+use crate::sink::PassThrough;
+use nix::errno::Errno;
+use nix::unistd::read;
+use sha2::{Digest, Sha256};
+use stablehand_core::event::EventKind;
+use stablehand_core::json::{Memo, Scan};
+use stablehand_core::monitor::Input;
+use stablehand_core::record::{Level, Stream};
+use stablehand_core::{Decode, Depth, Dialect, LineSplitter, Part};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// So many reads before the other sources are looked at again.
+const READS_IN_A_ROW: usize = 4;
+
+/// The end of the agent's standard error, for error messages.
+const TAIL: usize = 4096;
+
+pub(super) struct StdoutStream {
+    fd: Option<OwnedFd>,
+    splitter: LineSplitter,
+    memo: Memo,
+    decoder: Box<dyn Decode>,
+    events: Vec<EventKind>,
+    bytes: u64,
+    hash: Option<Sha256>,
+}
+
+/// What a read found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Bytes { may_be_more: bool },
+    Nothing,
+    End,
+}
+
+fn read_some(fd: Option<&OwnedFd>, splitter: &mut LineSplitter) -> Found {
+    let Some(fd) = fd else { return Found::Nothing };
+    loop {
+        let space = splitter.space();
+        let room = space.len();
+        match read(fd, space) {
+            Ok(0) => return Found::End,
+            Ok(n) => {
+                splitter.filled(n);
+                return Found::Bytes { may_be_more: n == room };
+            }
+            Err(Errno::EINTR) => {}
+            Err(Errno::EAGAIN) => return Found::Nothing,
+            Err(_) => return Found::End,
+        }
+    }
+}
+
+impl StdoutStream {
+    pub(super) fn new(fd: OwnedFd, dialect: Dialect, verify: bool) -> Self {
+        StdoutStream {
+            fd: Some(fd),
+            splitter: LineSplitter::default(),
+            memo: Memo::default(),
+            decoder: dialect.decoder(),
+            events: Vec::new(),
+            bytes: 0,
+            hash: verify.then(Sha256::new),
+        }
+    }
+
+    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.fd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The bytes that were passed on last.
+    pub(super) fn last_chunk(&self) -> &[u8] {
+        self.splitter.emitted()
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn digest(&self) -> Option<String> {
+        self.hash.as_ref().map(|hash| crate::sink::hex(&hash.clone().finalize()))
+    }
+}
+
+pub(super) struct StderrStream {
+    fd: Option<OwnedFd>,
+    splitter: LineSplitter,
+    tail: Vec<u8>,
+}
+
+impl StderrStream {
+    pub(super) fn new(fd: OwnedFd) -> Self {
+        StderrStream { fd: Some(fd), splitter: LineSplitter::default(), tail: Vec::new() }
+    }
+
+    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.fd.as_ref().map(AsFd::as_fd)
+    }
+
+    fn remember(&mut self) {
+        let bytes = self.splitter.emitted();
+        let keep = bytes.get(bytes.len().saturating_sub(TAIL)..).unwrap_or(bytes);
+        self.tail.extend_from_slice(keep);
+        let excess = self.tail.len().saturating_sub(TAIL);
+        self.tail.drain(..excess);
+    }
+
+    /// The last of it, safe to show.
+    pub(super) fn tail_text(&self) -> Option<String> {
+        let text = stablehand_core::text::plain(&String::from_utf8_lossy(&self.tail));
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+}
+
+impl Driver<'_> {
+    /// Reads what the agent wrote to its output; true when everything readable was read.
+    pub(super) fn read_stdout(&mut self) -> bool {
+        for _ in 0..READS_IN_A_ROW {
+            if let Some(sink) = &mut self.faces.stdout {
+                sink.let_go(self.log); // The next read takes the place of what is held.
+            }
+            match read_some(self.stdout.fd.as_ref(), &mut self.stdout.splitter) {
+                Found::Bytes { may_be_more } => {
+                    self.take_stdout(false);
+                    if !may_be_more {
+                        return true;
+                    }
+                    if self.faces.stdout.as_ref().is_some_and(PassThrough::is_holding) {
+                        return false;
+                    }
+                }
+                Found::Nothing => return true,
+                Found::End => {
+                    self.stdout.fd = None;
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Reads what the agent wrote to its standard error.
+    pub(super) fn read_stderr(&mut self) -> bool {
+        for _ in 0..READS_IN_A_ROW {
+            match read_some(self.stderr.fd.as_ref(), &mut self.stderr.splitter) {
+                Found::Bytes { may_be_more } => {
+                    self.take_stderr(false);
+                    if !may_be_more {
+                        return true;
+                    }
+                }
+                Found::Nothing => return true,
+                Found::End => {
+                    self.stderr.fd = None;
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Reads both to the end, once nobody writes any more.
+    pub(super) fn read_rest(&mut self) {
+        while self.stdout.fd.is_some() && !self.read_stdout() {}
+        while self.stderr.fd.is_some() && !self.read_stderr() {}
+        if let Some(sink) = &mut self.faces.stdout {
+            sink.let_go(self.log);
+        }
+        self.take_stdout(true);
+        self.take_stderr(true);
+        self.stdout.fd = None;
+        self.stderr.fd = None;
+    }
+
+    /// What came to standard output: through scan, log, decoder and monitor, then to the sink.
+    fn take_stdout(&mut self, at_end: bool) {
+        let now = self.clock.now();
+        self.log.set_time(unix_now());
+        let from = self.log.position();
+        let StdoutStream { splitter, decoder, events, memo, .. } = &mut self.stdout;
+        if at_end {
+            splitter.space();
+        }
+        let mut chunk_offset = None;
+        loop {
+            let line = if at_end { splitter.finish() } else { splitter.next() };
+            let Some(line) = line else { break };
+            let scan = if line.part == Part::Whole { memo.scan(line.bytes) } else { Scan::Text };
+            let at = (line.offset - *chunk_offset.get_or_insert(line.offset)) as usize;
+            self.log.line_of_chunk(&line, &scan, at);
+            decoder.line(&line, &scan, Depth::Skim, events);
+            self.facts.saw_line(&line, &scan);
+            if events.is_empty() {
+                self.monitor.handle(Input::Heard, now, &mut self.actions);
+            }
+            for event in &*events {
+                let input = Input::Event { kind: event, native: decoder.last_type() };
+                self.monitor.handle(input, now, &mut self.actions);
+                self.facts.take(event);
+            }
+            events.clear();
+        }
+        if at_end {
+            // What is closed here only because the stream is over says nothing new.
+            decoder.finish(Depth::Skim, events);
+            events.clear();
+        }
+        self.log.flush_chunk(self.stdout.splitter.emitted());
+        if self.facts.session_is_new {
+            // On the disk before the first token is shown: whatever happens to us, the session
+            // can be resumed.
+            self.session_started();
+        }
+        let emitted = self.stdout.splitter.emitted();
+        self.stdout.bytes += emitted.len() as u64;
+        if let Some(hash) = &mut self.stdout.hash {
+            hash.update(emitted);
+        }
+        if let Some(sink) = &mut self.faces.stdout {
+            sink.chunk(emitted, from);
+            if at_end {
+                sink.let_go(self.log);
+            }
+        }
+        self.heard(now);
+    }
+
+    fn take_stderr(&mut self, at_end: bool) {
+        let now = self.clock.now();
+        self.log.set_time(unix_now());
+        let from = self.log.position();
+        let splitter = &mut self.stderr.splitter;
+        if at_end {
+            splitter.space();
+        }
+        loop {
+            let line = if at_end { splitter.finish() } else { splitter.next() };
+            let Some(line) = line else { break };
+            self.log.line(Stream::Stderr, &line, &Scan::Text);
+        }
+        self.log.flush();
+        self.stderr.remember();
+        if let Some(sink) = &mut self.faces.stderr {
+            sink.chunk(self.stderr.splitter.emitted(), from);
+            sink.let_go(self.log);
+        }
+        self.monitor.handle(Input::Heard, now, &mut self.actions);
+        self.heard(now);
+    }
+
+    fn heard(&mut self, now: stablehand_core::Moment) {
+        if let Phase::Draining { last_byte, .. } = &mut self.phase {
+            *last_byte = now;
+        }
+    }
+
+    pub(super) fn write_prompt(&mut self) {
+        if let Delivery::Refused { taken } = self.prompt.write() {
+            // Not fatal: it may have read enough, or have died with a message.
+            self.log.set_time(unix_now());
+            let fields = serde_json::json!({ "taken": taken, "of": self.spec.prompt.len() });
+            self.log.decide(Level::Warn, "prompt_refused", &fields, None);
+        }
+    }
+
+    /// Looks once more, right before a judgement: what waits in the pipe is not silence.
+    pub(super) fn everything_is_read(&mut self) -> bool {
+        let stdout = self.congested || self.read_stdout();
+        self.read_stderr() && stdout
+    }
+}
+
+impl std::fmt::Debug for StdoutStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StdoutStream").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+impl Facts {
+    /// What only the line itself shows.
+    fn saw_line(&mut self, line: &stablehand_core::Line<'_>, scan: &Scan<'_>) {
+        let cut = !line.newline && matches!(line.part, Part::Whole | Part::Last);
+        self.torn = cut && matches!(scan, Scan::Text | Scan::Binary) && !line.bytes.is_empty();
+    }
+}
