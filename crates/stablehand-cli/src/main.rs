@@ -1,1 +1,5 @@
-fn main() {}
+//! `stablehand`; see `stablehand_cli::main_stablehand`.
+
+fn main() -> std::process::ExitCode {
+    stablehand_cli::main_stablehand::main()
+}

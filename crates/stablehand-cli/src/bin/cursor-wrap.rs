@@ -1,1 +1,5 @@
-fn main() {}
+//! `cursor-wrap`; see `stablehand_cli::wrap`.
+
+fn main() -> std::process::ExitCode {
+    stablehand_cli::main_wrap::main()
+}

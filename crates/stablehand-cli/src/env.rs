@@ -1,0 +1,89 @@
+//! What surrounds us, read once at the start: variables, folders, terminals.
+
+use crate::failure::Failure;
+use stablehand::keeper::KeeperProgram;
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+/// The hidden subcommand that makes a keeper of us.
+pub const KEEPER: &str = "__keeper";
+
+/// Everything that is not on the command line.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// The user's home, where there is one.
+    pub home: Option<PathBuf>,
+    /// Where programs are looked for.
+    pub path: Option<OsString>,
+    /// Overrides all our folders.
+    pub stablehand_home: Option<PathBuf>,
+    /// Where state belongs, by the XDG convention.
+    pub xdg_state: Option<PathBuf>,
+    /// Our own program.
+    pub program: PathBuf,
+    /// Whether standard input is a terminal.
+    pub stdin_is_terminal: bool,
+    /// Whether standard output is.
+    pub stdout_is_terminal: bool,
+    /// Whether standard error is.
+    pub stderr_is_terminal: bool,
+    /// Whether colours are unwanted.
+    pub no_color: bool,
+}
+
+impl Env {
+    /// Reads it.
+    pub fn read() -> Result<Env, Failure> {
+        let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let program = std::env::current_exe()
+            .map_err(|e| Failure::new(format!("failed to find our own program: {e}")))?;
+        Ok(Env {
+            home: var("HOME").map(PathBuf::from),
+            path: var("PATH"),
+            stablehand_home: var("STABLEHAND_HOME").map(PathBuf::from),
+            xdg_state: var("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()),
+            program,
+            stdin_is_terminal: std::io::stdin().is_terminal(),
+            stdout_is_terminal: std::io::stdout().is_terminal(),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+            no_color: var("NO_COLOR").is_some(),
+        })
+    }
+
+    /// How our keeper is started: this very program.
+    pub fn keeper(&self) -> KeeperProgram {
+        KeeperProgram { program: self.program.clone(), args: vec![KEEPER.into()] }
+    }
+
+    /// Where our state is kept.
+    pub fn state(&self) -> Result<PathBuf, Failure> {
+        if let Some(folder) = &self.stablehand_home {
+            return Ok(folder.clone());
+        }
+        if let Some(folder) = &self.xdg_state {
+            return Ok(folder.join("stablehand"));
+        }
+        let home = self.home.as_ref().ok_or_else(no_home)?;
+        Ok(home.join(".local/state/stablehand"))
+    }
+
+    /// Where `cursor-wrap` keeps its logs.
+    pub fn wrap_logs(&self) -> Result<PathBuf, Failure> {
+        Ok(self.home.as_ref().ok_or_else(no_home)?.join(".cursor-wrap/logs"))
+    }
+
+    /// Variables for the agent that are not set yet.
+    pub fn non_interactive(&self) -> Vec<(OsString, Option<OsString>)> {
+        stablehand::agent::NON_INTERACTIVE
+            .iter()
+            .filter(|(name, _)| std::env::var_os(name).is_none())
+            .map(|(name, value)| (OsString::from(name), Some(OsString::from(value))))
+            .collect()
+    }
+}
+
+fn no_home() -> Failure {
+    Failure::new("HOME is not set, so there is no place for logs")
+        .hint("set HOME or STABLEHAND_HOME, or give --log-dir")
+}

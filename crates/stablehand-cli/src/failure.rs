@@ -1,0 +1,105 @@
+//! What went wrong, for the person at the keyboard: the only place that words hints.
+
+use stablehand::agent::PlanError;
+use stablehand::error_chain as chain;
+use stablehand::keeper::SpawnError;
+use stablehand::lease::LeaseError;
+use stablehand::log::LogError;
+
+/// A command that could not do its work.
+#[derive(Debug)]
+pub struct Failure {
+    text: String,
+    hint: Option<String>,
+    code: u8,
+}
+
+/// What every `--help` ends with.
+pub const EXIT_CODES: &str = "\
+Exit status: 0 the agent succeeded; 1 it failed or could not be run; 2 it hung or reached a limit and
+was stopped; 64 wrong usage; 73 the log cannot be created; 141 the reader of the output went away;
+128+n ended by signal n (130 for Ctrl-C, 143 for SIGTERM). The last record of the log has the outcome
+for machines.";
+
+/// The command line was wrong.
+pub const USAGE: u8 = 64;
+/// The log could not be made.
+pub const CANNOT_CREATE: u8 = 73;
+
+impl Failure {
+    /// A failure in plain words, with exit status 1.
+    pub fn new(text: impl Into<String>) -> Self {
+        Failure { text: text.into(), hint: None, code: 1 }
+    }
+
+    /// A wrong command line.
+    pub fn usage(text: impl Into<String>) -> Self {
+        Failure { text: text.into(), hint: None, code: USAGE }
+    }
+
+    /// What the person can do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The exit status.
+    pub fn code(&self) -> u8 {
+        self.code
+    }
+
+    /// One or two lines for standard error.
+    pub fn message(&self, program: &str) -> String {
+        match &self.hint {
+            Some(hint) => format!("{program}: {}\n  hint: {hint}\n", self.text),
+            None => format!("{program}: {}\n", self.text),
+        }
+    }
+}
+
+impl From<LogError> for Failure {
+    fn from(error: LogError) -> Self {
+        Failure { text: chain(&error), hint: None, code: CANNOT_CREATE }
+            .hint("choose a folder that you may write to with --log-dir")
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        let failure = Failure::new(chain(&error));
+        match error {
+            PlanError::NotFound { .. } => {
+                failure.hint("install it, or say where it is with --agent-bin")
+            }
+            PlanError::UnsafeSession { .. } => {
+                Failure { code: USAGE, ..failure }.hint("give the id that the agent printed")
+            }
+            _ => failure,
+        }
+    }
+}
+
+impl From<LeaseError> for Failure {
+    fn from(error: LeaseError) -> Self {
+        let failure = Failure::new(chain(&error));
+        match error {
+            LeaseError::Taken { .. } => failure.hint("wait for it to end, or start a new session"),
+            _ => failure,
+        }
+    }
+}
+
+/// What to do about an agent that could not be started.
+pub fn spawn_hint(error: &SpawnError) -> Option<&'static str> {
+    match error {
+        SpawnError::NotFound { .. } => Some("install it, or say where it is with --agent-bin"),
+        SpawnError::NotExecutable { .. } => {
+            Some("make it executable (chmod +x), or name another with --agent-bin")
+        }
+        SpawnError::BadWorkingDirectory { .. } => {
+            Some("name a folder that exists with --workspace")
+        }
+        _ => None,
+    }
+}

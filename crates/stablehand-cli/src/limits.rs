@@ -1,0 +1,222 @@
+//! The limits of `stablehand run`, each a flag, over a profile.
+
+use crate::duration;
+use clap::{Args, ValueEnum};
+use stablehand_core::monitor::{ClassLimits, Limits};
+use std::time::Duration;
+
+/// A named set of limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    /// Right for most work: minutes of silence are normal, fifteen for reasoning models
+    Standard,
+    /// Three times as patient everywhere, for very long thinking and slow tools
+    Patient,
+    /// For unattended jobs: standard, and two hours in all
+    Ci,
+    /// The numbers of cursor-wrap: 60 s of silence, 30 s of grace for tools
+    CursorWrap,
+}
+
+/// Limits on silence and on use.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Limits (durations like 90s, 1m30s)")]
+pub struct LimitArgs {
+    /// The set of limits that the flags below start from
+    #[arg(long, value_enum, default_value_t = Profile::Standard)]
+    profile: Profile,
+
+    /// From the start to the first event
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    startup_timeout: Option<Duration>,
+
+    /// From the first event to the model's first word
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    first_response_timeout: Option<Duration>,
+
+    /// Silence while no tool runs
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    idle_timeout: Option<Duration>,
+
+    /// What a tool gets on top of the timeout that it declared
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    tool_grace: Option<Duration>,
+
+    /// Silence of any tool that declared no timeout, instead of the limit of its class
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    tool_timeout: Option<Duration>,
+
+    /// The same for one class of tools, as CLASS=DURATION with execute, mcp, sub-agent, local,
+    /// fetch or other; may be repeated
+    #[arg(long, value_name = "CLASS=DURATION", value_parser = class_limit)]
+    class_timeout: Vec<(Class, Duration)>,
+
+    /// The most that a tool's declared timeout is believed
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    tool_max: Option<Duration>,
+
+    /// From the result to the exit of the process
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    exit_grace: Option<Duration>,
+
+    /// Silence after the answer while only background commands are left; then these are stopped
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    background_grace: Option<Duration>,
+
+    /// What the agent gets to deliver its result once its background commands were stopped
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    result_grace: Option<Duration>,
+
+    /// Signs of life without anything new
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    no_progress_timeout: Option<Duration>,
+
+    /// How often a silence may be extended because the agent's processes are busy
+    #[arg(long, value_name = "N")]
+    max_extensions: Option<u32>,
+
+    /// Stop an agent that gets the same result from the same call so many times in a row
+    #[arg(long, value_name = "N")]
+    livelock: Option<u32>,
+
+    /// The whole run
+    #[arg(long, visible_alias = "max-time", value_name = "DURATION", value_parser = duration::parse_positive)]
+    max_wall: Option<Duration>,
+
+    /// Answers of the model
+    #[arg(long, value_name = "N")]
+    max_turns: Option<u64>,
+
+    /// Tool calls
+    #[arg(long, value_name = "N")]
+    max_tool_calls: Option<u64>,
+
+    /// Tokens, where the agent states them
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+
+    /// US dollars, where the agent states them
+    #[arg(long, value_name = "USD")]
+    max_cost: Option<f64>,
+
+    /// What an open tool gets to finish after one of the five limits above was reached
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    limit_grace: Option<Duration>,
+}
+
+impl LimitArgs {
+    /// The limits that were asked for.
+    pub fn limits(&self) -> Limits {
+        let mut limits = self.profile.limits();
+        let set = |slot: &mut Duration, value: Option<Duration>| *slot = value.unwrap_or(*slot);
+        set(&mut limits.startup, self.startup_timeout);
+        set(&mut limits.first_response, self.first_response_timeout.or(self.idle_timeout));
+        set(&mut limits.idle, self.idle_timeout);
+        limits.idle_is_default &= self.idle_timeout.is_none();
+        set(&mut limits.tool_grace, self.tool_grace);
+        set(&mut limits.tool_max, self.tool_max);
+        set(&mut limits.exit_grace, self.exit_grace);
+        set(&mut limits.background_grace, self.background_grace);
+        set(&mut limits.result_grace, self.result_grace);
+        set(&mut limits.no_progress, self.no_progress_timeout);
+        set(&mut limits.limit_grace, self.limit_grace);
+        if let Some(limit) = self.tool_timeout {
+            let class = &mut limits.class;
+            for slot in [
+                &mut class.execute,
+                &mut class.mcp,
+                &mut class.sub_agent,
+                &mut class.local,
+                &mut class.fetch,
+                &mut class.other,
+            ] {
+                *slot = limit;
+            }
+        }
+        for (class, limit) in &self.class_timeout {
+            *class.slot(&mut limits.class) = *limit;
+        }
+        limits.witness.max_extensions =
+            self.max_extensions.unwrap_or(limits.witness.max_extensions);
+        limits.livelock_kill = self.livelock.or(limits.livelock_kill);
+        limits.wall = self.max_wall.or(limits.wall);
+        limits.max_turns = self.max_turns;
+        limits.max_tool_calls = self.max_tool_calls;
+        limits.max_tokens = self.max_tokens;
+        limits.max_cost_usd = self.max_cost;
+        limits
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Class {
+    Execute,
+    Mcp,
+    SubAgent,
+    Local,
+    Fetch,
+    Other,
+}
+
+impl Class {
+    fn slot(self, limits: &mut ClassLimits) -> &mut Duration {
+        match self {
+            Class::Execute => &mut limits.execute,
+            Class::Mcp => &mut limits.mcp,
+            Class::SubAgent => &mut limits.sub_agent,
+            Class::Local => &mut limits.local,
+            Class::Fetch => &mut limits.fetch,
+            Class::Other => &mut limits.other,
+        }
+    }
+}
+
+fn class_limit(text: &str) -> Result<(Class, Duration), String> {
+    let (name, limit) =
+        text.split_once('=').ok_or_else(|| format!("`{text}` is not CLASS=DURATION"))?;
+    let class = match name {
+        "execute" => Class::Execute,
+        "mcp" => Class::Mcp,
+        "sub-agent" => Class::SubAgent,
+        "local" => Class::Local,
+        "fetch" => Class::Fetch,
+        "other" => Class::Other,
+        _ => {
+            return Err(format!(
+                "`{name}` is no class of tools; choose execute, mcp, sub-agent, local, fetch or other"
+            ));
+        }
+    };
+    Ok((class, duration::parse_positive(limit)?))
+}
+
+impl Profile {
+    fn limits(self) -> Limits {
+        let secs = Duration::from_secs;
+        match self {
+            Profile::Standard => Limits::modern(),
+            Profile::CursorWrap => Limits::cursor_wrap(secs(60), secs(30), secs(5)),
+            Profile::Ci => Limits { wall: Some(secs(7200)), ..Limits::modern() },
+            Profile::Patient => {
+                let mut limits = Limits::modern();
+                let class = &mut limits.class;
+                for slot in [
+                    &mut limits.startup,
+                    &mut limits.first_response,
+                    &mut limits.idle,
+                    &mut limits.no_progress,
+                    &mut limits.tool_max,
+                    &mut class.execute,
+                    &mut class.mcp,
+                    &mut class.sub_agent,
+                    &mut class.local,
+                    &mut class.fetch,
+                    &mut class.other,
+                ] {
+                    *slot = slot.saturating_mul(3);
+                }
+                limits
+            }
+        }
+    }
+}

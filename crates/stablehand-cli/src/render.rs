@@ -1,0 +1,7 @@
+//! How events are shown on standard output.
+
+mod events;
+mod text;
+
+pub use events::EventLines;
+pub use text::TextView;

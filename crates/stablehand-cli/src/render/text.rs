@@ -1,0 +1,206 @@
+//! Events as text for a person: what the agent says, and a line for each tool.
+//!
+//! Everything an agent says is hostile to a terminal, so all of it goes through
+//! `stablehand_core::text::plain`. Thinking, system lines and results are not shown; the answer has
+//! been shown already when the result comes.
+
+use crate::screen::Screen;
+use stablehand::follow::Show;
+use stablehand_core::Event;
+use stablehand_core::event::{EventKind, ItemBody, Outcome, TextRole, Tool, ToolInput};
+use stablehand_core::id::{CallId, ItemId};
+use stablehand_core::text::plain;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Shows events as text.
+#[derive(Debug)]
+pub struct TextView {
+    screen: Screen,
+    buffer: String,
+    at_line_start: bool,
+    /// Messages of which something was shown already.
+    shown: Option<ItemId>,
+    started: HashMap<CallId, Instant>,
+    runs: u32,
+    /// Whether the agent's standard error is shown here and not passed through.
+    stderr: bool,
+}
+
+impl TextView {
+    /// On a screen; with the agent's standard error, or without.
+    pub fn new(screen: Screen, stderr: bool) -> Self {
+        TextView {
+            screen,
+            buffer: String::new(),
+            at_line_start: true,
+            shown: None,
+            started: HashMap::new(),
+            runs: 0,
+            stderr,
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        let text = plain(text);
+        if let Some(last) = text.chars().last() {
+            self.at_line_start = last == '\n';
+            self.buffer.push_str(&text);
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.end_line();
+        self.buffer.push_str(text);
+        self.buffer.push('\n');
+    }
+
+    fn end_line(&mut self) {
+        if !self.at_line_start {
+            self.buffer.push('\n');
+            self.at_line_start = true;
+        }
+    }
+
+    fn tool_started(&mut self, tool: &Tool) {
+        self.started.insert(tool.call.clone(), Instant::now());
+        let line = match &tool.input {
+            ToolInput::Command { command, .. } => format!("⏳ `{}`", one_line(command)),
+            _ if tool.headline().is_empty() => format!("⏳ {}", one_line(&tool.name)),
+            _ => format!("⏳ {}: {}", one_line(&tool.name), one_line(tool.headline())),
+        };
+        self.line(&line);
+    }
+
+    fn tool_completed(&mut self, tool: &Tool) {
+        let measured = self.started.remove(&tool.call).map(|at| at.elapsed());
+        let spent = tool.duration_ms.map(Duration::from_millis).or(measured);
+        let line = match &tool.input {
+            ToolInput::Command { command, .. } => shell_line(command, spent, tool),
+            _ => other_line(tool),
+        };
+        self.line(&line);
+    }
+}
+
+fn shell_line(command: &str, spent: Option<Duration>, tool: &Tool) -> String {
+    let command = one_line(command);
+    let mark = if tool.outcome == Some(Outcome::Success) { '✓' } else { '✗' };
+    let mut facts = Vec::new();
+    if let Some(spent) = spent {
+        facts.push(format!("{:.1}s", spent.as_secs_f64()));
+    }
+    match tool.outcome.as_ref().unwrap_or(&Outcome::Unknown) {
+        Outcome::Success if tool.background => facts.push("in the background".into()),
+        Outcome::Success => facts.push("exit 0".into()),
+        Outcome::Failure { exit_code: Some(code), .. } => facts.push(format!("exit {code}")),
+        Outcome::Failure { message, .. } => facts.push(reason("failed", message.as_deref())),
+        Outcome::Rejected { reason: why } => facts.push(reason("rejected", Some(why))),
+        Outcome::Denied { reason: why } => facts.push(reason("denied", Some(why))),
+        Outcome::TimedOut => facts.push("timed out".into()),
+        Outcome::SpawnError { message } => facts.push(reason("not started", Some(message))),
+        Outcome::Unknown => facts.push("outcome unknown".into()),
+    }
+    format!("{mark} `{command}` ({})", facts.join(", "))
+}
+
+fn other_line(tool: &Tool) -> String {
+    let name = one_line(&tool.name);
+    match tool.outcome.as_ref().unwrap_or(&Outcome::Unknown) {
+        Outcome::Success | Outcome::Unknown => format!("✓ {name}"),
+        Outcome::Failure { message, .. } => {
+            format!("✗ {name} ({})", reason("failed", message.as_deref()))
+        }
+        Outcome::Rejected { reason: why } => {
+            format!("✗ {name} ({})", reason("rejected", Some(why)))
+        }
+        Outcome::Denied { reason: why } => format!("✗ {name} ({})", reason("denied", Some(why))),
+        Outcome::TimedOut => format!("✗ {name} (timed out)"),
+        Outcome::SpawnError { message } => {
+            format!("✗ {name} ({})", reason("not started", Some(message)))
+        }
+    }
+}
+
+fn reason(what: &str, why: Option<&str>) -> String {
+    match why.map(str::trim).filter(|why| !why.is_empty()) {
+        Some(why) => format!("{what}: {}", one_line(why)),
+        None => what.to_owned(),
+    }
+}
+
+/// The first line, short, and marked where something is left out.
+fn one_line(text: &str) -> String {
+    let text = plain(text);
+    let mut lines = text.trim().lines();
+    let first = lines.next().unwrap_or_default();
+    let mut shown: String = first.chars().take(200).collect();
+    if first.chars().count() > 200 || lines.next().is_some() {
+        let _infallible = write!(shown, " …");
+    }
+    shown
+}
+
+impl Show for TextView {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        match &event.event {
+            EventKind::ProcessSpawned { .. } => {
+                self.end_line();
+                if self.runs > 0 {
+                    self.buffer.push('\n');
+                }
+                self.runs += 1;
+                self.started.clear();
+                self.shown = None;
+            }
+            EventKind::ItemDelta { id, role: TextRole::Message, text } => {
+                self.shown = Some(*id);
+                self.say(text);
+            }
+            EventKind::ItemCompleted { item } => match &item.body {
+                ItemBody::Message { text } => {
+                    if self.shown != Some(item.id) {
+                        self.say(text);
+                    }
+                    self.shown = None;
+                    self.end_line();
+                }
+                ItemBody::Tool(tool) if tool.name.is_empty() => {}
+                ItemBody::Tool(tool) => self.tool_completed(tool),
+                ItemBody::Notice { text, .. } => self.line(&format!("! {}", one_line(text))),
+                ItemBody::Plan { text: Some(text), .. } => {
+                    self.end_line();
+                    self.say(text);
+                    self.end_line();
+                }
+                _ => {}
+            },
+            EventKind::ItemStarted { item } => {
+                // A call that names no tool has nothing to show.
+                if let ItemBody::Tool(tool) = &item.body
+                    && !tool.name.is_empty()
+                {
+                    self.tool_started(tool);
+                }
+            }
+            EventKind::ProcessStderr { text } if self.stderr => {
+                self.pause()?;
+                self.screen.err(format!("{}\n", plain(text)).as_bytes());
+            }
+            EventKind::ProcessExited { .. } => self.end_line(),
+            _ => {}
+        }
+        if self.buffer.len() > 64 << 10 { self.pause() } else { Ok(()) }
+    }
+
+    fn pause(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let done = self.screen.out(self.buffer.as_bytes());
+        self.buffer.clear();
+        done
+    }
+}

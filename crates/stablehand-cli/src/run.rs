@@ -1,0 +1,267 @@
+//! `stablehand run`: any agent, the modern limits, and another try where that is safe.
+
+mod plan;
+
+use crate::env::Env;
+use crate::failure::Failure;
+use crate::input;
+use crate::limits::LimitArgs;
+use crate::main_stablehand::PROGRAM;
+use crate::supervise::{Format, House, Settled, Setup};
+use crate::{console, duration};
+use plan::RunPlan;
+use stablehand::driver::{self, RunReport, RunSpec};
+use stablehand::log::Durability;
+use stablehand::recovery::{self, Next};
+use stablehand_core::event::SessionEnd;
+use stablehand_core::id::SessionId;
+use stablehand_core::record::Level;
+use stablehand_core::time::human;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Run an agent, supervised: it cannot hang, leave processes behind or lose output.
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::failure::EXIT_CODES)]
+pub struct RunArgs {
+    /// Which agent: cursor, or demo (built in, needs no account)
+    #[arg(long, value_name = "AGENT", default_value = "cursor")]
+    agent: String,
+
+    /// For scripts: the agent's own output instead of text, unless --output-format says otherwise
+    #[arg(short = 'p', long)]
+    print: bool,
+
+    /// What standard output carries [default: stream-json with -p, text without]
+    #[arg(long, value_enum)]
+    output_format: Option<Format>,
+
+    /// The agent's program [default: from PATH]
+    #[arg(long, value_name = "PROGRAM")]
+    agent_bin: Option<PathBuf>,
+
+    /// The model, as the agent names it
+    #[arg(long)]
+    model: Option<String>,
+
+    /// The folder to work in
+    #[arg(long, value_name = "FOLDER")]
+    workspace: Option<PathBuf>,
+
+    /// Continue this session
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    resume: Option<String>,
+
+    /// Let the agent run everything without asking
+    #[arg(long)]
+    force: bool,
+
+    /// How often a run that hung or broke off is tried again, where that is safe
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    retries: u32,
+
+    /// What an agent is told that was interrupted after it may have changed something
+    #[arg(long, value_name = "TEXT", default_value = recovery::CONTINUE_PROMPT, hide_default_value = true)]
+    continue_prompt: String,
+
+    /// Judge and write down what would have been done, but stop nothing
+    #[arg(long)]
+    observe_only: bool,
+
+    /// Compare what was read with what was written and logged, by SHA-256, at the end
+    #[arg(long)]
+    verify: bool,
+
+    /// Print how the agent would be started, and do not start it
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Leave the agent's environment as it is: by default variables are set that keep tools from
+    /// asking questions (such as CI, PAGER and those of git)
+    #[arg(long)]
+    keep_env: bool,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    /// Where the log goes [default: `$STABLEHAND_HOME/logs`, or `stablehand/logs` in the XDG state folder]
+    #[arg(long, value_name = "FOLDER", help_heading = "Log")]
+    log_dir: Option<PathBuf>,
+
+    /// What is said on standard error: debug, info, warn or error. The log always has everything
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = console::level, help_heading = "Log")]
+    log_level: Level,
+
+    /// When the log reaches the disk: in groups within 100 ms, or always before anybody sees it
+    #[arg(long, value_name = "group|always", default_value = "group", value_parser = durability, help_heading = "Log")]
+    log_sync: Durability,
+
+    /// Stop the run when the log cannot be written
+    #[arg(long, help_heading = "Log")]
+    log_required: bool,
+
+    /// How long the agent gets after the interrupt, and again after the termination signal
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    stop_grace: Option<Duration>,
+
+    /// The prompt; several words are joined. Without it, standard input is read to its end
+    #[arg(value_name = "PROMPT")]
+    prompt: Vec<String>,
+
+    /// Everything after -- goes to the agent as it is
+    #[arg(last = true, value_name = "AGENT ARGS")]
+    extra: Vec<OsString>,
+}
+
+fn durability(name: &str) -> Result<Durability, String> {
+    match name {
+        "group" => Ok(Durability::Group),
+        "always" => Ok(Durability::Always),
+        _ => Err(format!("`{name}` is not a way to sync; choose group or always")),
+    }
+}
+
+impl RunArgs {
+    fn format(&self) -> Format {
+        self.output_format.unwrap_or(if self.print { Format::StreamJson } else { Format::Text })
+    }
+}
+
+/// Runs it; the exit status.
+pub fn main(args: &RunArgs) -> Result<u8, Failure> {
+    let env = Env::read()?;
+    let prompt = input::only_prompt(&args.prompt, &env)?;
+    let plan = RunPlan::new(args, &env)?;
+    let first = plan.spec(prompt.as_bytes(), plan.resume.clone())?;
+    if args.dry_run {
+        return plan::print(&first, &plan);
+    }
+    let setup = Setup {
+        program: PROGRAM,
+        log_dir: plan.log_dir.clone(),
+        format: args.format(),
+        level: args.log_level,
+        log_required: args.log_required,
+        durability: args.log_sync,
+        verify: args.verify,
+        told_by_face: &["run_ended"],
+        dialect: plan.agent.dialect,
+        status: true,
+    };
+    // Before the log is made, so that a session that is taken leaves nothing behind.
+    plan.check_lease()?;
+    let mut house = House::open(&env, &setup)?;
+    let code = supervise(args, &plan, &mut house, first);
+    house.close();
+    code
+}
+
+/// Runs, and runs again where that is allowed and safe.
+fn supervise(
+    args: &RunArgs,
+    plan: &RunPlan,
+    house: &mut House,
+    first: RunSpec,
+) -> Result<u8, Failure> {
+    let prompt = first.prompt.clone();
+    let mut spec = first;
+    let mut tried = 0;
+    loop {
+        let (report, settled) = house.run(&spec);
+        if args.verify {
+            verify(house, &report);
+        }
+        if let Settled::Interrupted(signal) = settled {
+            return Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(2)));
+        }
+        let (after, session, again) = match recovery::next(&report, tried, args.retries) {
+            Next::Stop { why } => {
+                tell(house, &report, if args.retries > 0 { why } else { "" });
+                return Ok(driver::exit_code(report.end));
+            }
+            Next::Again { after } => (after, None, true),
+            Next::AgainInSession { session, after } => (after, Some(session), true),
+            Next::Continue { session, after } => (after, Some(session), false),
+        };
+        tried += 1;
+        announce(house, &report, tried, after, session.as_ref(), again);
+        if let Some(signal) = house.rest(after) {
+            return Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(2)));
+        }
+        let text = if again { prompt.as_slice() } else { args.continue_prompt.as_bytes() };
+        spec = plan.spec(text, session.or_else(|| plan.resume.clone()))?;
+    }
+}
+
+fn announce(
+    house: &mut House,
+    report: &RunReport,
+    tried: u32,
+    after: Duration,
+    session: Option<&SessionId>,
+    again: bool,
+) {
+    let what = if again { "the same prompt" } else { "the continuation prompt" };
+    let fields = serde_json::json!({
+        "attempt": tried + 1,
+        "after_ms": u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+        "session_id": session,
+        "same_prompt": again,
+        "text": format!("{}; trying again with {what} in {}", report.summary(), human(after)),
+    });
+    house.log.decide(Level::Warn, "retry_scheduled", &fields, None);
+}
+
+/// Says how it ended, where it did not end well.
+fn tell(house: &House, report: &RunReport, why_no_retry: &str) {
+    if matches!(report.end.end, SessionEnd::Success | SessionEnd::ReaderGone) {
+        return;
+    }
+    // A verdict has been said already, in the words of the log.
+    let text = match report.verdict {
+        Some(_) => "the agent was stopped".to_owned(),
+        None => report.summary(),
+    };
+    let failure = Failure::new(match why_no_retry {
+        "" => text,
+        why => format!("{text} (not tried again: {why})"),
+    });
+    let failure = match report.failure.as_ref().and_then(crate::failure::spawn_hint) {
+        Some(hint) => failure.hint(hint),
+        None => failure.hint(format!("the log has everything: {}", house.log.path().display())),
+    };
+    house.screen.err(failure.message(PROGRAM).as_bytes());
+}
+
+/// Bytes in, bytes out, bytes in the log: the same?
+fn verify(house: &mut House, report: &RunReport) {
+    let written = house.written();
+    let logged = house.logged();
+    let same_out = written.as_ref().is_none_or(|w| w.0 == report.bytes && w.1 == report.digest);
+    let same_log = logged.0 == report.bytes && Some(&logged.1) == report.digest.as_ref();
+    let verdict = if same_out && same_log { "identical" } else { "DIFFERENT" };
+    let out = match &written {
+        Some((bytes, _)) => format!("{bytes} bytes written"),
+        None => "nothing passed through".into(),
+    };
+    let text = format!(
+        "verify: {} bytes read, {out}, {} bytes in the log: {verdict} (sha256 {})",
+        report.bytes,
+        logged.0,
+        report.digest.as_deref().unwrap_or("unknown")
+    );
+    let level = if same_out && same_log { Level::Info } else { Level::Error };
+    let fields = serde_json::json!({
+        "in_bytes": report.bytes,
+        "in_sha256": report.digest,
+        "out_bytes": written.as_ref().map(|w| w.0),
+        "out_sha256": written.as_ref().and_then(|w| w.1.clone()),
+        "log_bytes": logged.0,
+        "log_sha256": logged.1,
+        "identical": same_out && same_log,
+        "text": text,
+    });
+    house.log.decide(level, "verified", &fields, None);
+    house.screen.err(format!("{PROGRAM}: {text}\n").as_bytes());
+}

@@ -1,0 +1,160 @@
+//! The terminal, shared by what we print and the status line below it.
+//!
+//! One lock: whoever prints takes the status line away first; the ticker puts it back when it has
+//! been quiet. Without a terminal there is no status line and this is a plain writer.
+
+use stablehand::driver::{StatusCell, StatusLine};
+use stablehand_core::event::Health;
+use stablehand_core::text;
+use stablehand_core::time::human;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often the status line is drawn.
+const RHYTHM: Duration = Duration::from_millis(250);
+
+/// A run that answers at once needs no status line.
+const QUIET: Duration = Duration::from_millis(700);
+
+/// So many messages of ours may wait for a terminal that is stopped; the log has them all.
+const WAITING: usize = 256;
+
+/// What our last words get to reach a slow terminal.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
+/// Who may print.
+///
+/// Nothing of ours on standard error may ever make the driver wait, so a thread writes it. What
+/// finds the queue full is dropped; it is in the log.
+#[derive(Clone, Debug)]
+pub struct Screen {
+    drawn: Arc<Mutex<bool>>,
+    over: Arc<AtomicBool>,
+    messages: SyncSender<Message>,
+}
+
+#[derive(Debug)]
+enum Message {
+    Text(Vec<u8>),
+    Flush(SyncSender<()>),
+}
+
+impl Screen {
+    /// Starts the thread.
+    pub fn start() -> io::Result<Screen> {
+        let (messages, inbox) = sync_channel(WAITING);
+        let screen = Screen { drawn: Arc::default(), over: Arc::default(), messages };
+        let drawn = Arc::clone(&screen.drawn);
+        std::thread::Builder::new().name("messages".into()).spawn(move || {
+            for message in inbox {
+                match message {
+                    Message::Text(text) => {
+                        clear(&drawn);
+                        let _nobody_there = io::stderr().lock().write_all(&text);
+                    }
+                    Message::Flush(done) => {
+                        let _tired_of_waiting = done.send(());
+                    }
+                }
+            }
+        })?;
+        Ok(screen)
+    }
+
+    /// Prints to standard output, above the status line; for threads that may wait.
+    pub fn out(&self, bytes: &[u8]) -> io::Result<()> {
+        clear(&self.drawn);
+        let mut out = io::stdout().lock();
+        out.write_all(bytes)?;
+        out.flush()
+    }
+
+    /// Prints to standard error, above the status line. It does not wait.
+    pub fn err(&self, bytes: &[u8]) {
+        let _dropped_when_full = self.messages.try_send(Message::Text(bytes.to_vec()));
+    }
+
+    /// Gives what was said so far a moment to be read.
+    pub fn flush(&self) {
+        let (done, told) = sync_channel(1);
+        if self.messages.try_send(Message::Flush(done)).is_ok() {
+            let _gave_up = told.recv_timeout(LAST_WORDS);
+        }
+    }
+
+    /// Starts to draw the status line on standard error until [`finish`](Self::finish).
+    pub fn draw(&self, cell: StatusCell) -> io::Result<()> {
+        self.over.store(false, Ordering::SeqCst);
+        let screen = self.clone();
+        std::thread::Builder::new().name("status".into()).spawn(move || {
+            let mut beat = 0;
+            while !screen.over.load(Ordering::SeqCst) {
+                std::thread::sleep(RHYTHM);
+                beat += 1;
+                if let Some(status) = cell.get().filter(|status| status.heard.elapsed() > QUIET) {
+                    screen.show(&status, beat);
+                }
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Takes the status line away for good.
+    pub fn finish(&self) {
+        self.over.store(true, Ordering::SeqCst);
+        clear(&self.drawn);
+    }
+
+    fn show(&self, status: &StatusLine, beat: usize) {
+        let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.over.load(Ordering::SeqCst) {
+            return;
+        }
+        let line = format!("\r\x1b[2K\x1b[2m{}\x1b[0m", describe(status, beat));
+        let _nobody_there = io::stderr().lock().write_all(line.as_bytes());
+        *drawn = true;
+    }
+}
+
+/// Takes the status line away, where there is one.
+fn clear(drawn: &Mutex<bool>) {
+    let mut drawn = drawn.lock().unwrap_or_else(PoisonError::into_inner);
+    if std::mem::take(&mut *drawn) {
+        let _nobody_there = io::stderr().lock().write_all(b"\r\x1b[2K");
+    }
+}
+
+/// What it is doing, for how long, and how long it has been quiet.
+fn describe(status: &StatusLine, beat: usize) -> String {
+    const SPIN: [char; 4] = ['◐', '◓', '◑', '◒'];
+    let spin = SPIN.get(beat % SPIN.len()).copied().unwrap_or('•');
+    let doing = match (&status.health, &status.tool) {
+        (Health::AwaitingApproval, _) => "waiting for an answer".to_owned(),
+        (Health::Finishing, _) => "finishing".to_owned(),
+        (Health::Stalled, _) => "stopping".to_owned(),
+        (_, Some((tool, 1))) => text::excerpt(tool.as_bytes(), 48),
+        (_, Some((tool, n))) => {
+            format!("{} and {} more", text::excerpt(tool.as_bytes(), 40), n - 1)
+        }
+        (Health::Starting, None) => "starting".to_owned(),
+        (_, None) => "thinking".to_owned(),
+    };
+    let mut line = format!("{spin} {doing} · {}", human(status.since.elapsed()));
+    let quiet = status.heard.elapsed();
+    if quiet.as_secs() >= 2 && status.since.elapsed().saturating_sub(quiet).as_secs() >= 2 {
+        let _infallible = write!(line, " · quiet for {}", human(quiet));
+    }
+    if status.tool_calls > 0 {
+        let s = if status.tool_calls == 1 { "" } else { "s" };
+        let _infallible = write!(line, " · {} tool call{s}", status.tool_calls);
+    }
+    if status.tokens > 0 {
+        let _infallible = write!(line, " · {} tokens", status.tokens);
+    }
+    let _infallible = write!(line, " · {} in all", human(status.began.elapsed()));
+    line
+}

@@ -1,0 +1,67 @@
+//! Signals, turned into requests by a thread of their own.
+//!
+//! SIGINT, SIGTERM and SIGHUP stop the run (a second one kills at once, a third leaves at once: the
+//! keeper then finishes alone); SIGQUIT asks for a dump. SIGPIPE is ignored by Rust itself. Between
+//! runs, when nobody listens for requests, a stop ends the program.
+
+use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+use stablehand::control::{Control, Request};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Whether somebody serves requests at present.
+#[derive(Clone, Debug, Default)]
+pub struct Attention(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    attentive: AtomicBool,
+    /// Stops since somebody began to serve them.
+    stops: AtomicU32,
+}
+
+impl Attention {
+    /// Requests are served from now on, or no longer.
+    pub fn set(&self, attentive: bool) {
+        self.0.stops.store(0, Ordering::SeqCst);
+        self.0.attentive.store(attentive, Ordering::SeqCst);
+    }
+
+    /// Counts a stop; true when it should be left to whoever serves requests.
+    fn counts(&self) -> bool {
+        self.0.attentive.load(Ordering::SeqCst) && self.0.stops.fetch_add(1, Ordering::SeqCst) < 2
+    }
+}
+
+/// Starts the thread.
+pub fn watch(control: Control) -> std::io::Result<Attention> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT])?;
+    let attention = Attention::default();
+    let attentive = attention.clone();
+    // A line editor may have the terminal in raw mode when we are told to leave.
+    let terminal = tcgetattr(std::io::stdin()).ok();
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        for signal in &mut signals {
+            if signal == SIGQUIT {
+                control.send(Request::Dump);
+                continue;
+            }
+            if attentive.counts() {
+                control.send(Request::Stop { signal });
+            } else {
+                leave(signal, terminal.as_ref());
+            }
+        }
+    })?;
+    Ok(attention)
+}
+
+#[expect(clippy::exit, reason = "nobody is there who could return")]
+fn leave(signal: i32, terminal: Option<&Termios>) {
+    if let Some(terminal) = terminal {
+        let _not_a_terminal_any_more = tcsetattr(std::io::stdin(), SetArg::TCSANOW, terminal);
+    }
+    std::process::exit(128 + signal);
+}

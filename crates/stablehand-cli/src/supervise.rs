@@ -1,0 +1,286 @@
+//! One invocation: a log, its faces, and the runs between opening and closing them.
+
+use crate::console;
+use crate::env::Env;
+use crate::failure::Failure;
+use crate::render::{EventLines, TextView};
+use crate::screen::Screen;
+use crate::signals::{self, Attention};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use stablehand::control::{self, Request, Requests};
+use stablehand::driver::{self, Faces, RunReport, RunSpec};
+use stablehand::follow::Follower;
+use stablehand::log::{Durability, Log, LogOptions};
+use stablehand::sink::PassThrough;
+use stablehand_core::Dialect;
+use stablehand_core::event::SessionEnd;
+use stablehand_core::record::{FORMAT, Level, Stream};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// What standard output carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// The agent's own output, byte for byte.
+    StreamJson,
+    /// Text for a person.
+    Text,
+    /// Our events, as JSON lines.
+    Events,
+    /// Nothing.
+    Quiet,
+}
+
+/// How an invocation is set up.
+#[derive(Debug)]
+pub struct Setup {
+    /// The program's name, for messages and the log.
+    pub program: &'static str,
+    /// Where the log goes.
+    pub log_dir: PathBuf,
+    /// What standard output carries.
+    pub format: Format,
+    /// How loud we are on standard error.
+    pub level: Level,
+    /// Whether a log that cannot be written ends the run.
+    pub log_required: bool,
+    /// When the log reaches the disk.
+    pub durability: Durability,
+    /// Keep digests of what is written.
+    pub verify: bool,
+    /// Decisions that the face tells in its own words.
+    pub told_by_face: &'static [&'static str],
+    /// How the agent is read.
+    pub dialect: Dialect,
+    /// Whether a status line may be shown where there is a terminal.
+    pub status: bool,
+}
+
+/// An invocation in progress.
+#[derive(Debug)]
+pub struct House {
+    /// Its log.
+    pub log: Log,
+    /// Who may print.
+    pub screen: Screen,
+    faces: Faces,
+    follower: Option<Follower>,
+    requests: Requests,
+    attention: Attention,
+    shows_status: bool,
+    format: Format,
+    /// Where the records of the present run begin.
+    run_began: u64,
+}
+
+/// What a reader gets to take the rest after a signal.
+const LAST_CALL: Duration = Duration::from_millis(300);
+
+/// One wait for a slow reader, between two looks at the signals.
+const SETTLE: Duration = Duration::from_millis(50);
+
+impl House {
+    /// Opens the log, then the faces; nothing is started where the log cannot be made.
+    pub fn open(env: &Env, setup: &Setup) -> Result<House, Failure> {
+        let started = stablehand::clock::unix_now();
+        let options = LogOptions {
+            folder: setup.log_dir.clone(),
+            prefix: setup.program.to_owned(),
+            durability: setup.durability,
+            required: setup.log_required,
+        };
+        let mut log = Log::create(options, started)?;
+        let io =
+            |error: std::io::Error| Failure::new(format!("failed to set up our streams: {error}"));
+        let screen = Screen::start().map_err(io)?;
+        log.set_listener(
+            setup.level,
+            console::listener(setup.program, screen.clone(), setup.told_by_face),
+        );
+        log.decide(
+            Level::Debug,
+            "log_opened",
+            &serde_json::json!({
+                "v": FORMAT,
+                "program": setup.program,
+                "version": env!("CARGO_PKG_VERSION"),
+                "dialect": setup.dialect.name(),
+            }),
+            None,
+        );
+        let (control, requests) = control::control().map_err(io)?;
+        let attention = signals::watch(control.clone()).map_err(io)?;
+        let shows_status = setup.status
+            && env.stderr_is_terminal
+            && !(env.stdout_is_terminal && setup.format == Format::StreamJson);
+        let mut faces = Faces::default();
+        let pass = |fd: std::os::fd::BorrowedFd<'_>, stream| {
+            let sink = PassThrough::new(nix::unistd::dup(fd)?, stream)?;
+            Ok(if setup.verify { sink.with_digest() } else { sink })
+        };
+        let text_shows_stderr = shows_status && setup.format == Format::Text;
+        if !text_shows_stderr {
+            faces.stderr = Some(pass(std::io::stderr().as_fd(), Stream::Stderr).map_err(io)?);
+        }
+        let gone = move || control.send(Request::ReaderGone);
+        let follower = match setup.format {
+            Format::StreamJson => {
+                faces.stdout = Some(pass(std::io::stdout().as_fd(), Stream::Stdout).map_err(io)?);
+                None
+            }
+            Format::Quiet => None,
+            Format::Text => {
+                let view = TextView::new(screen.clone(), text_shows_stderr);
+                Some(Follower::start(log.tail(0), setup.dialect, view, gone).map_err(io)?)
+            }
+            Format::Events => {
+                let view = EventLines::new(screen.clone());
+                Some(Follower::start(log.tail(0), setup.dialect, view, gone).map_err(io)?)
+            }
+        };
+        let format = setup.format;
+        Ok(House {
+            log,
+            screen,
+            faces,
+            follower,
+            requests,
+            attention,
+            shows_status,
+            format,
+            run_began: 0,
+        })
+    }
+
+    /// Runs an agent, and waits until its readers have everything.
+    pub fn run(&mut self, spec: &RunSpec) -> (RunReport, Settled) {
+        self.attention.set(true);
+        if self.shows_status {
+            let cell = driver::StatusCell::default();
+            self.faces.status = Some(cell.clone());
+            // Without a status line everything else still works.
+            let _no_thread = self.screen.draw(cell);
+        }
+        self.run_began = self.log.position();
+        if let Some(sink) = &mut self.faces.stdout {
+            sink.restart_count();
+        }
+        let report = driver::run(spec, &mut self.log, &mut self.faces, &self.requests);
+        if self.shows_status {
+            self.screen.finish();
+        }
+        // Whoever was told to stop does not wait for a reader that may never come back.
+        let patience = match report.end.end {
+            SessionEnd::Interrupted | SessionEnd::ReaderGone => Some(LAST_CALL),
+            _ => None,
+        };
+        let settled = self.settle(patience);
+        self.attention.set(false);
+        (report, settled)
+    }
+
+    /// Waits until whoever reads us has everything, or is gone, or somebody is tired of waiting.
+    /// The agent's tree is gone by now, so nothing but the reader depends on it.
+    fn settle(&mut self, patience: Option<Duration>) -> Settled {
+        self.log.flush();
+        let position = self.log.position();
+        let until = patience.map(|patience| Instant::now() + patience);
+        loop {
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Settled::Everything;
+            }
+            if let Some(Request::Stop { signal }) = self.requests.next() {
+                return Settled::Interrupted(signal);
+            }
+            let sinks = [&mut self.faces.stdout, &mut self.faces.stderr];
+            let mut waiting = false;
+            for sink in sinks.into_iter().flatten().filter(|sink| !sink.is_caught_up()) {
+                waiting = true;
+                sink.settle(SETTLE);
+            }
+            if let Some(follower) = &self.follower {
+                waiting |= !follower.wait_for(position, SETTLE);
+            }
+            if !waiting {
+                return Settled::Everything;
+            }
+        }
+    }
+
+    /// A line of our own on standard output, after all that the agent wrote.
+    pub fn insert(&mut self, line: &str) {
+        match (&mut self.faces.stdout, self.format) {
+            (Some(sink), _) => sink.insert(line.as_bytes()),
+            (None, Format::Text | Format::Events) => {
+                let _nobody_there = self.screen.out(line.as_bytes());
+            }
+            (None, Format::StreamJson | Format::Quiet) => {}
+        }
+    }
+
+    /// Bytes and digest of what was written to standard output.
+    pub fn written(&self) -> Option<(u64, Option<String>)> {
+        self.faces.stdout.as_ref().map(PassThrough::written)
+    }
+
+    /// Bytes and digest of the agent's output of the last run, as it stands in the log.
+    pub fn logged(&mut self) -> (u64, String) {
+        self.log.flush();
+        stablehand::sink::digest_of_log(self.log.tail(self.run_began), Stream::Stdout)
+    }
+
+    /// Waits, unless a signal says otherwise.
+    pub fn rest(&self, how_long: Duration) -> Option<i32> {
+        self.attention.set(true);
+        let until = Instant::now() + how_long;
+        let signal = loop {
+            if let Some(Request::Stop { signal }) = self.requests.next() {
+                break Some(signal);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break None;
+            }
+            let mut fds = [PollFd::new(self.requests.fd(), PollFlags::POLLIN)];
+            let bound = PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX);
+            let _interrupted = poll(&mut fds, bound);
+        };
+        self.attention.set(false);
+        signal
+    }
+
+    /// Whether a request waits, such as a signal that came between two runs.
+    pub fn take_request(&self) -> Option<Request> {
+        self.requests.next()
+    }
+
+    /// The descriptor that becomes readable with a request.
+    pub fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    /// Whether requests are served at present.
+    pub fn attention(&self) -> &Attention {
+        &self.attention
+    }
+
+    /// Ends the log and waits for those who follow it.
+    pub fn close(mut self) {
+        self.log.end();
+        if let Some(follower) = &self.follower {
+            // They have everything already; this is only the end of a thread.
+            follower.wait_for(u64::MAX, Duration::from_secs(1));
+        }
+        self.screen.flush();
+    }
+}
+
+/// Whether the readers got everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// They did, or are gone.
+    Everything,
+    /// A signal ended the wait.
+    Interrupted(i32),
+}
