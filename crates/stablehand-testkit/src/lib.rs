@@ -1,1 +1,29 @@
-//! placeholder
+//! What the tests of the other crates stand on: a scripted agent and a place to run it in.
+//!
+//! [`script`] and [`agent`] are the `fake-agent` binary: a program that takes any arguments and does
+//! what a small text file says, one step a line, from a polite answer to a daemon that ignores every
+//! signal. [`cursor`] writes the lines of Cursor's stream for it. [`mod@env`] gives a test its own home,
+//! log folder and clean environment, [`process`] runs a binary in it under a deadline, [`census`]
+//! proves that nothing was left running, and [`log`] reads what was logged. [`fixtures`] finds the
+//! recordings.
+//!
+//! It knows the binaries only from outside: their flags, exit codes and log format. Nothing of the
+//! product depends on it.
+#![expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "the kit serves tests, and a test fails by panicking"
+)]
+
+pub mod agent;
+pub mod census;
+pub mod cursor;
+pub mod env;
+pub mod fixtures;
+pub mod log;
+pub mod process;
+pub mod script;
+
+pub use env::{Bins, Run, TestEnv};
+pub use log::LogFile;
+pub use process::{Finished, Running};

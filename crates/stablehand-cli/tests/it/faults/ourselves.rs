@@ -1,0 +1,130 @@
+//! What happens to us: killed, stopped, interrupted twice.
+
+use crate::support::{env, ms, print, secs};
+use nix::sys::signal::Signal;
+use stablehand_testkit::script::ChildKind;
+use std::time::Instant;
+
+#[test]
+fn killing_us_leaves_no_process_and_a_readable_log() {
+    let kinds =
+        ChildKind::ALL.map(|kind| format!("spawn {} stdout stderr\n", kind.word())).concat();
+    let env = env(&format!("ignore TERM INT HUP\ninit s-9\n{kinds}touch ready\nhang"));
+    let run = print(&env).flag("--idle-timeout", "30s").start();
+    env.record("ready");
+    env.wait_for_log("session_started");
+    run.signal(Signal::SIGKILL);
+    // `finish` allows the tree two seconds.
+    assert_eq!(run.finish().signal, Some(9));
+    let log = env.log();
+    assert!(String::from_utf8_lossy(&log.raw_bytes()).contains("s-9"));
+}
+
+#[test]
+fn killing_us_in_a_flood_leaves_a_readable_log() {
+    let env = env("init\nevents thinking 300000 block\nhang");
+    let run = print(&env).start();
+    env.wait_for_log("raw_event");
+    run.signal(Signal::SIGKILL);
+    run.finish();
+    // Reading fails the test on any whole line that is not a record.
+    assert!(env.log().has("raw_event"));
+}
+
+#[test]
+fn being_stopped_longer_than_the_limit_is_no_hang() {
+    let steady = "delta tick\nsleep 200ms\n".repeat(18);
+    let env = env(&format!("init\ntouch ready\n{steady}result done"));
+    let run = print(&env).start();
+    env.record("ready");
+    for _ in 0..2 {
+        run.signal(Signal::SIGSTOP);
+        std::thread::sleep(ms(1500));
+        run.signal(Signal::SIGCONT);
+        std::thread::sleep(ms(100));
+    }
+    run.finish().assert_code(0);
+    assert!(!env.log().has("hang_detected"));
+}
+
+#[test]
+fn the_time_we_were_stopped_does_not_count_for_a_silent_agent() {
+    let env = env("init\ntouch ready\nwait-file go\nresult done");
+    let run = print(&env).start();
+    env.record("ready");
+    env.wait_for_log("session_started");
+    run.signal(Signal::SIGSTOP);
+    std::thread::sleep(secs(3));
+    run.signal(Signal::SIGCONT);
+    std::thread::sleep(ms(300));
+    std::fs::write(env.record_dir().join("go"), "").unwrap();
+    run.finish().assert_code(0);
+}
+
+#[test]
+fn a_second_interrupt_kills_at_once() {
+    let env = env("ignore TERM INT HUP\ninit\nspawn ignterm\ntouch ready\nhang");
+    let run = print(&env).flag("--idle-timeout", "30s").start();
+    env.record("ready");
+    run.signal(Signal::SIGINT);
+    std::thread::sleep(ms(300));
+    run.signal(Signal::SIGINT);
+    let second = Instant::now();
+    run.finish().assert_code(130);
+    assert!(second.elapsed() < secs(4), "the census alone may take two");
+}
+
+#[test]
+fn an_interrupt_lets_the_agent_answer() {
+    let env = env("on-signal INT answered 0\ninit\ntouch ready\nhang");
+    let run = print(&env).flag("--idle-timeout", "30s").start();
+    env.record("ready");
+    run.signal(Signal::SIGINT);
+    run.finish().assert_code(130).assert_within(secs(6));
+    assert!(env.has_record("answered"));
+}
+
+#[test]
+fn an_interrupt_before_the_agent_speaks_ends_us() {
+    let env = env("touch ready\nhang");
+    let run = print(&env).flag("--idle-timeout", "30s").start();
+    env.record("ready");
+    run.signal(Signal::SIGTERM);
+    run.finish().assert_code(143).assert_within(secs(12));
+}
+
+#[test]
+fn the_last_record_of_an_interrupted_run_says_so() {
+    let env = env("init\ntouch ready\nhang");
+    let run = print(&env).flag("--idle-timeout", "30s").start();
+    env.record("ready");
+    run.signal(Signal::SIGTERM);
+    run.finish().assert_code(143);
+    assert_eq!(env.log().last()["msg"], "run_ended");
+}
+
+#[test]
+fn being_suspended_by_the_terminal_is_no_hang() {
+    let steady = "delta tick\nsleep 200ms\n".repeat(12);
+    let env = env(&format!("init\ntouch ready\n{steady}result done"));
+    let run = print(&env).start();
+    env.record("ready");
+    run.signal(Signal::SIGTSTP);
+    std::thread::sleep(ms(1800));
+    run.signal(Signal::SIGCONT);
+    run.finish().assert_code(0);
+    assert!(!env.log().has("hang_detected"));
+}
+
+#[test]
+fn a_quit_signal_shows_the_state_and_the_run_goes_on() {
+    let env = env("init\nshell c1 30s make hay\ntouch ready\nwait-file go\nresult done");
+    let run = print(&env).flag("--idle-timeout", "20s").start();
+    env.record("ready");
+    env.wait_for_log("tool_call_opened");
+    let before = run.stderr_so_far().len();
+    run.signal(Signal::SIGQUIT);
+    env.wait_for("the state", || run.stderr_so_far().len() > before);
+    std::fs::write(env.record_dir().join("go"), "").unwrap();
+    run.finish().assert_code(0);
+}

@@ -1,0 +1,25 @@
+//! The binaries from outside: real processes, a scripted agent, exit codes, bytes and logs.
+//!
+//! One test binary, because linking is what takes time. Each module owns one promise; `support` has
+//! what they share. Every process under test has a deadline and every test ends with a census: a
+//! fault may fail a test, never hang it or leave a process.
+
+#[cfg(test)]
+mod again;
+mod args;
+#[cfg(test)]
+mod criteria;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod interactive;
+#[cfg(test)]
+mod log;
+#[cfg(test)]
+mod replay;
+#[cfg(test)]
+mod run;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod text_mode;

@@ -1,0 +1,88 @@
+//! What the fake agent notes about itself, as files in one folder.
+//!
+//! Owns the names: `N.argv.json`, `N.env.json`, `N.cwd`, `N.stdin` for the N-th start, `*.pid` for
+//! every process ever made, and whatever a script touches. The tests read them through
+//! [`crate::env::TestEnv`].
+
+use crate::census;
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// One start of the agent and its place to write to; without a folder it writes nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    folder: Option<PathBuf>,
+    number: usize,
+}
+
+impl Record {
+    /// Takes the next number and notes what this start was given.
+    pub(crate) fn begin(arguments: &[String]) -> Record {
+        let folder = std::env::var_os(super::RECORD_VARIABLE).map(PathBuf::from);
+        let number = folder.as_deref().map_or(1, take_number);
+        let record = Record { folder, number };
+        let environment: BTreeMap<String, String> = std::env::vars_os()
+            .map(|(key, value)| {
+                (key.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+            })
+            .collect();
+        record.note_run("argv.json", &serde_json::to_vec(arguments).unwrap_or_default());
+        record.note_run("env.json", &serde_json::to_vec(&environment).unwrap_or_default());
+        let cwd = std::env::current_dir().unwrap_or_default();
+        record.note_run("cwd", cwd.as_os_str().as_encoded_bytes());
+        record.note_run("pid", census::own_pid_line().as_bytes());
+        record
+    }
+
+    /// The how-manieth start this is, from 1.
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Where the child of that number notes its process id.
+    pub(crate) fn child_pid_file(&self, child: u32) -> Option<PathBuf> {
+        let number = self.number;
+        self.folder.as_ref().map(|folder| folder.join(format!("{number}.child-{child}.pid")))
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.folder.as_ref().is_some_and(|folder| folder.join(name).exists())
+    }
+
+    pub(crate) fn note_run(&self, name: &str, bytes: &[u8]) {
+        self.note(&format!("{}.{name}", self.number), bytes);
+    }
+
+    pub(crate) fn note(&self, name: &str, bytes: &[u8]) {
+        if let Some(folder) = &self.folder {
+            write_whole(&folder.join(name), bytes);
+        }
+    }
+}
+
+/// Writes beside and renames, so that a file that is there is complete.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) {
+    let beside = path.with_extension(format!("new-{}", std::process::id()));
+    if fs::write(&beside, bytes).is_ok() {
+        drop(fs::rename(&beside, path));
+    }
+}
+
+/// Adds a line to a file; children that go on in a new process keep the pids of all of them.
+pub(crate) fn append(path: &Path, line: &str) {
+    if let Ok(mut file) = OpenOptions::new().append(true).create(true).open(path) {
+        drop(file.write_all(line.as_bytes()));
+    }
+}
+
+/// The first number whose file nobody had made: safe against two starts at once.
+fn take_number(folder: &Path) -> usize {
+    (1..10_000)
+        .find(|number| {
+            let path = folder.join(format!("{number}.started"));
+            OpenOptions::new().write(true).create_new(true).open(path).is_ok()
+        })
+        .unwrap_or(1)
+}
