@@ -4,16 +4,28 @@
 //! never fails and never drops: what it does not know becomes [`EventKind::Unrecognized`]. It sees
 //! one line at a time and keeps only what pairs beginnings with ends.
 
+mod claude;
+mod codex;
+mod copilot;
 mod cursor;
 mod failure;
+mod gemini;
+mod kit;
+mod opencode;
+mod qwen;
 mod summary;
 
 use crate::event::EventKind;
 use crate::json::Scan;
 use crate::line::Line;
 
+pub use claude::ClaudeDecoder;
+pub use codex::{CodexAppDecoder, CodexDecoder};
+pub use copilot::CopilotDecoder;
 pub use cursor::CursorDecoder;
 pub use failure::failure_of;
+pub use gemini::GeminiDecoder;
+pub use opencode::OpenCodeDecoder;
 pub use summary::{Summary, Totals};
 
 /// How much of a line is wanted.
@@ -46,16 +58,46 @@ pub trait Decode: Send {
 pub enum Dialect {
     /// `cursor-agent --output-format stream-json`, all versions since 2025.
     Cursor,
+    /// `gemini --output-format stream-json`.
+    Gemini,
+    /// `opencode run --format json`.
+    OpenCode,
+    /// `copilot --output-format json`.
+    Copilot,
+    /// `codex exec --json`.
+    Codex,
+    /// What `codex app-server` writes, its two-way protocol.
+    CodexApp,
+    /// `claude --output-format stream-json`, with and without partial messages, one-way or two-way.
+    Claude,
+    /// `qwen --output-format stream-json`.
+    Qwen,
 }
 
 impl Dialect {
     /// All of them, for `--help` and tests.
-    pub const ALL: &'static [Dialect] = &[Dialect::Cursor];
+    pub const ALL: &'static [Dialect] = &[
+        Dialect::Cursor,
+        Dialect::Claude,
+        Dialect::Codex,
+        Dialect::CodexApp,
+        Dialect::Gemini,
+        Dialect::OpenCode,
+        Dialect::Copilot,
+        Dialect::Qwen,
+    ];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Cursor => "cursor",
+            Dialect::Gemini => "gemini",
+            Dialect::OpenCode => "opencode",
+            Dialect::Copilot => "copilot",
+            Dialect::Codex => "codex",
+            Dialect::CodexApp => "codex-app",
+            Dialect::Claude => "claude",
+            Dialect::Qwen => "qwen",
         }
     }
 
@@ -68,6 +110,13 @@ impl Dialect {
     pub fn decoder(self) -> Box<dyn Decode> {
         match self {
             Dialect::Cursor => Box::new(CursorDecoder::default()),
+            Dialect::Gemini => Box::new(GeminiDecoder::default()),
+            Dialect::OpenCode => Box::new(OpenCodeDecoder::default()),
+            Dialect::Copilot => Box::new(CopilotDecoder::default()),
+            Dialect::Codex => Box::new(CodexDecoder::default()),
+            Dialect::CodexApp => Box::new(CodexAppDecoder::default()),
+            Dialect::Claude => Box::new(ClaudeDecoder::default()),
+            Dialect::Qwen => Box::new(qwen::decoder()),
         }
     }
 }

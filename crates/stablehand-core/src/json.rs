@@ -24,8 +24,9 @@ use std::marker::PhantomData;
 /// Deeper nesting is taken for text: most readers of the log would refuse it (`serde_json` at 128).
 pub const MAX_DEPTH: u32 = 100;
 
-/// How many top-level members are remembered; agents use about ten, the rest is still validated.
-const MAX_MEMBERS: usize = 24;
+/// How many top-level members are remembered; most lines have about ten, the longest known (a result
+/// with its statistics) thirty. The rest is still validated.
+const MAX_MEMBERS: usize = 32;
 
 /// What a line turned out to be.
 #[derive(Debug)]

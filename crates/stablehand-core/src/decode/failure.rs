@@ -10,7 +10,14 @@ const LOOK: usize = 4096;
 
 /// Tried in order: the more telling wordings come first.
 const WORDINGS: &[(FailureKind, &[&str])] = &[
-    (FailureKind::Approval, &["workspace trust required", "workspace is not trusted"]),
+    (
+        FailureKind::Approval,
+        &[
+            "workspace trust required",
+            "workspace is not trusted",
+            "not running in a trusted directory",
+        ],
+    ),
     (
         FailureKind::Auth,
         &[
@@ -19,18 +26,40 @@ const WORDINGS: &[(FailureKind, &[&str])] = &[
             "not logged in",
             "api key is invalid",
             "invalid api key",
+            "invalid x-api-key",
+            "incorrect api key",
+            "api key not valid",
+            "must specify the gemini_api_key",
+            "set an auth method",
             "unauthorized",
             "unauthenticated",
             "agent login",
+            "invalid_api_key",
+            "missing environment variable",
+            "token has expired",
         ],
     ),
     (
         FailureKind::BadModel,
-        &["cannot use this model", "named models unavailable", "model not found", "unknown model"],
+        &[
+            "cannot use this model",
+            "named models unavailable",
+            "model not found",
+            "unknown model",
+            "is not found for api version",
+            "model_not_found",
+        ],
     ),
     (
         FailureKind::ContextLength,
-        &["context length", "context window", "prompt is too long", "too many tokens"],
+        &[
+            "context length",
+            "context window",
+            "prompt is too long",
+            "too many tokens",
+            "input token count",
+            "context_length",
+        ],
     ),
     (
         FailureKind::Quota,
@@ -40,6 +69,7 @@ const WORDINGS: &[(FailureKind, &[&str])] = &[
             "spending limit",
             "quota",
             "out of credits",
+            "credit balance",
             "actionrequirederror",
             "upgrade your plan",
         ],
@@ -48,7 +78,7 @@ const WORDINGS: &[(FailureKind, &[&str])] = &[
         FailureKind::RateLimit,
         &["rate limit", "rate_limit", "too many requests", "resource_exhausted"],
     ),
-    (FailureKind::Overloaded, &["overloaded", "at capacity", "service unavailable"]),
+    (FailureKind::Overloaded, &["overloaded", "at capacity", "service unavailable", "high demand"]),
     (
         FailureKind::Network,
         &[
@@ -61,9 +91,17 @@ const WORDINGS: &[(FailureKind, &[&str])] = &[
             "socket hang up",
             "fetch failed",
             "network error",
+            "connection error",
+            "unable to connect",
+            "request timed out",
             "connection lost",
+            "api error: terminated",
             "[unavailable]",
             "[deadline_exceeded]",
+            "stream disconnected",
+            "error sending request",
+            "connection refused",
+            "connection reset",
         ],
     ),
     (
@@ -72,7 +110,9 @@ const WORDINGS: &[(FailureKind, &[&str])] = &[
             "invalid_argument",
             "failed to claim persistent session",
             "is already in use",
+            "no conversation found",
             "bad request",
+            "invalid_request_error",
             "unknown option",
         ],
     ),
@@ -90,7 +130,7 @@ const WORDINGS: &[(FailureKind, &[&str])] = &[
 
 /// The kind of failure that a text speaks of, where it does.
 pub fn failure_of(text: &str) -> Option<FailureKind> {
-    let head: String = text.chars().take(LOOK).map(|c| c.to_ascii_lowercase()).collect();
+    let head = text.get(..text.floor_char_boundary(LOOK)).unwrap_or(text).to_ascii_lowercase();
     WORDINGS
         .iter()
         .find(|(_, wordings)| wordings.iter().any(|wording| head.contains(wording)))
@@ -120,6 +160,12 @@ mod tests {
             ("T: [internal] Failed to run step, exceeded max retries", Some(FailureKind::Internal)),
             ("Error: Session ID \"x\" is already in use.", Some(FailureKind::BadRequest)),
             ("429 Too Many Requests", Some(FailureKind::RateLimit)),
+            (
+                "[API Error: {\"error\":{\"code\":400,\"message\":\"API key not valid.\",\"status\":\"INVALID_ARGUMENT\"}}]",
+                Some(FailureKind::Auth),
+            ),
+            ("[API Error: terminated]", Some(FailureKind::Network)),
+            ("Gemini CLI is not running in a trusted directory.", Some(FailureKind::Approval)),
             ("all is well", None),
         ];
         for (text, kind) in cases {

@@ -236,6 +236,22 @@ pub enum ToolInput {
     },
 }
 
+impl ToolInput {
+    /// What to call it in one line: the command, the path, the query.
+    pub fn headline(&self) -> &str {
+        match self {
+            ToolInput::Command { command, .. } => command,
+            ToolInput::Path { path } => path,
+            ToolInput::Query { query, .. } => query,
+            ToolInput::Url { url } => url,
+            ToolInput::Mcp { tool, .. } => tool,
+            ToolInput::SubAgent { description } => description,
+            ToolInput::Todos { .. } => "",
+            ToolInput::Other { summary } => summary,
+        }
+    }
+}
+
 /// How long a tool may reasonably be silent depends on this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -277,16 +293,7 @@ impl Tool {
 
     /// What to call it in one line: the command, the path, the query.
     pub fn headline(&self) -> &str {
-        match &self.input {
-            ToolInput::Command { command, .. } => command,
-            ToolInput::Path { path } => path,
-            ToolInput::Query { query, .. } => query,
-            ToolInput::Url { url } => url,
-            ToolInput::Mcp { tool, .. } => tool,
-            ToolInput::SubAgent { description } => description,
-            ToolInput::Todos { .. } => "",
-            ToolInput::Other { summary } => summary,
-        }
+        self.input.headline()
     }
 
     /// Whether running it again could do harm: then a prompt is never simply repeated.

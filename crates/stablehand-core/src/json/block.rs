@@ -144,6 +144,12 @@ fn long_string_end(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
+/// A bit for each byte of a valid string's inside that begins an escape.
+#[inline]
+pub(super) fn escapes_in(block: &[u8; 16]) -> u32 {
+    look16(block).0
+}
+
 /// Sixteen bytes: what every processor of the kind can do.
 #[derive(Debug)]
 pub(super) struct Narrow;

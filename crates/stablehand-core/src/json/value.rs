@@ -2,7 +2,7 @@
 //!
 //! Everything here is lenient: a value of another kind than was asked for is simply absent.
 
-use super::block::valid_string_end;
+use super::block::{escapes_in, valid_string_end};
 use std::borrow::Cow;
 
 /// The bytes of one valid JSON value.
@@ -328,39 +328,81 @@ fn skip_container(bytes: &[u8], mut at: usize) -> Option<usize> {
 
 /// Takes the escapes out of the inside of a valid JSON string.
 fn unescape(inner: &[u8]) -> String {
-    let mut out: Vec<u8> = Vec::with_capacity(inner.len());
-    unescape_into(inner, &mut out);
+    let mut out = vec![0; inner.len()];
+    let len = write_unescaped(inner, &mut out);
+    out.truncate(len);
     String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
 fn unescape_into(inner: &[u8], out: &mut Vec<u8>) {
-    let mut rest = inner;
-    while let Some(at) = memchr::memchr(b'\\', rest) {
-        let (before, escape) = rest.split_at(at);
-        out.extend_from_slice(before);
-        let used = match escape.get(1).copied() {
-            Some(b'n') => push(out, b'\n'),
-            Some(b't') => push(out, b'\t'),
-            Some(b'r') => push(out, b'\r'),
-            Some(b'b') => push(out, 8),
-            Some(b'f') => push(out, 12),
-            Some(b'u') => {
-                let (c, used) = unicode_escape(escape);
-                let mut buffer = [0; 4];
-                out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
-                used
-            }
-            Some(other) => push(out, other),
-            None => 1,
-        };
-        rest = escape.get(used..).unwrap_or_default();
-    }
-    out.extend_from_slice(rest);
+    let from = out.len();
+    out.resize(from + inner.len(), 0);
+    let len = write_unescaped(inner, out.get_mut(from..).unwrap_or_default());
+    out.truncate(from + len);
 }
 
-fn push(out: &mut Vec<u8>, byte: u8) -> usize {
-    out.push(byte);
-    2
+/// Sixteen bytes are moved at a time and then as many of them kept as stand before the next escape:
+/// output of tools has one in every few bytes. The result is never longer than what it is made of;
+/// comes back how long it is.
+fn write_unescaped(inner: &[u8], out: &mut [u8]) -> usize {
+    let mut to = 0;
+    let mut rest = inner;
+    let mut blocks = 4;
+    while !rest.is_empty() {
+        if blocks == 0 {
+            // A long stretch without escapes goes at once.
+            let plain = memchr::memchr(b'\\', rest).unwrap_or(rest.len());
+            let (stretch, behind) = rest.split_at(plain);
+            if let Some(target) = out.get_mut(to..to + plain) {
+                target.copy_from_slice(stretch);
+            }
+            to += plain;
+            rest = behind;
+        }
+        let room = out.get_mut(to..).unwrap_or_default();
+        if let (Some(block), Some(target)) =
+            (rest.first_chunk::<16>(), room.first_chunk_mut::<16>())
+        {
+            *target = *block;
+            // Inside of a valid string nothing is special but backslashes.
+            let plain = (escapes_in(block).trailing_zeros() as usize).min(16);
+            to += plain;
+            rest = rest.get(plain..).unwrap_or_default();
+            if plain == 16 {
+                blocks -= 1;
+                continue;
+            }
+        }
+        blocks = 4;
+        let (byte, used) = match rest {
+            [b'\\', b'u', ..] => {
+                let (c, used) = unicode_escape(rest);
+                let mut buffer = [0; 4];
+                let bytes = c.encode_utf8(&mut buffer).as_bytes();
+                if let Some(target) = out.get_mut(to..to + bytes.len()) {
+                    target.copy_from_slice(bytes);
+                }
+                to += bytes.len();
+                rest = rest.get(used..).unwrap_or_default();
+                continue;
+            }
+            [b'\\', b'n', ..] => (b'\n', 2),
+            [b'\\', b't', ..] => (b'\t', 2),
+            [b'\\', b'r', ..] => (b'\r', 2),
+            [b'\\', b'b', ..] => (8, 2),
+            [b'\\', b'f', ..] => (12, 2),
+            [b'\\', other, ..] => (*other, 2),
+            // A backslash whose partner was cut off.
+            [b'\\'] | [] => break,
+            [byte, ..] => (*byte, 1),
+        };
+        if let Some(target) = out.get_mut(to) {
+            *target = byte;
+        }
+        to += 1;
+        rest = rest.get(used..).unwrap_or_default();
+    }
+    to
 }
 
 /// The character of `\uXXXX` at the beginning of `escape`, or of a surrogate pair, and how many

@@ -1,0 +1,352 @@
+//! GitHub Copilot CLI's `--output-format json`.
+//!
+//! Owned here: which line is which and how a turn ends. Lines are `{type,data,…}` in families
+//! (`session.`, `assistant.`, `tool.`, …), most of them about the program itself and of no
+//! interest; a new one of a known family is one more of those. Only the last line, `result`, has no
+//! `data`, names the session, and is missing after an interrupt. Tools are in `tools`, texts, which
+//! come in pieces and then whole, in `text`.
+
+mod text;
+mod tools;
+
+use super::kit::{self, About, Stream};
+use super::{Decode, Depth};
+use crate::event::{
+    EventKind, FailureKind, NoticeLevel, Outcome, TextRole, Tokens, TurnEnd, Usage,
+};
+use crate::json::{self, Object, Scan, Value};
+use crate::line::{Line, Part};
+use std::borrow::Cow;
+use text::Streamed;
+
+/// Reads Copilot CLI's stream.
+#[derive(Debug, Default)]
+pub struct CopilotDecoder {
+    stream: Stream,
+    message: Streamed,
+    reasoning: Streamed,
+    /// The model that answers, as its calls name it, as it stands on the line; the line that names
+    /// the session does not name it.
+    model: Vec<u8>,
+    /// The last error of the turn: the result has only an exit code.
+    error: Option<TurnEnd>,
+    /// How often the answer was tried again.
+    retries: u64,
+    /// What the turn used so far, where the program says so.
+    used: Option<Tokens>,
+}
+
+impl Decode for CopilotDecoder {
+    fn line(&mut self, line: &Line<'_>, scan: &Scan<'_>, depth: Depth, out: &mut Vec<EventKind>) {
+        match (line.part, scan) {
+            (Part::Whole, Scan::Object(object)) => self.object(object, line, depth, out),
+            (Part::Whole, Scan::Scalar) => self.stream.scalar(line, out),
+            (Part::Whole, Scan::Text | Scan::Binary) => self.stream.plain_text(line, out),
+            (Part::First, _) => match json::scan_prefix(line.bytes) {
+                Some(object) => self.object(&object, line, depth, out),
+                None => self.stream.oversized(line, out),
+            },
+            (Part::Middle | Part::Last, _) => {}
+        }
+    }
+
+    fn finish(&mut self, _depth: Depth, out: &mut Vec<EventKind>) {
+        self.stream.close_texts(out);
+    }
+
+    fn last_type(&self) -> &str {
+        &self.stream.last_type
+    }
+}
+
+impl CopilotDecoder {
+    fn object(
+        &mut self,
+        object: &Object<'_>,
+        line: &Line<'_>,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) {
+        let cut = if line.part == Part::First { object.cut_member() } else { None };
+        let data = object
+            .get("data")
+            .or(cut.filter(|(key, _)| *key == b"data").map(|(_, value)| value))
+            .unwrap_or(Value::new(b"{}"));
+        let kind = object.get("type").and_then(Value::raw_str).unwrap_or_default();
+        self.stream.last_type = known(kind);
+        match kind {
+            b"assistant.message_delta" => {
+                self.piece(TextRole::Message, data, "messageId", depth, out);
+            }
+            b"assistant.reasoning_delta" => {
+                self.piece(TextRole::Reasoning, data, "reasoningId", depth, out);
+            }
+            b"assistant.message" => self.whole(TextRole::Message, data, "messageId", depth, out),
+            b"assistant.reasoning" => {
+                self.whole(TextRole::Reasoning, data, "reasoningId", depth, out);
+            }
+            b"tool.shell_output" => self.tool_output(data, depth, out),
+            b"tool.execution_start" => match tools::begin(data) {
+                Some(tool) => self.stream.call(tool, out),
+                None => kit::bad_shape(line, out),
+            },
+            b"tool.execution_complete" => self.tool_complete(data, line, depth, out),
+            b"user.message" => {
+                self.error = None;
+                self.retries = 0;
+                self.stream.prompt(data.get("content"), depth, out);
+            }
+            b"assistant.turn_start" => self.stream.model_acts(out),
+            b"assistant.turn_end" => self.stream.close_texts(out),
+            b"model.call_start" => self.model_named(data),
+            b"assistant.turn_retry" => {
+                self.retries += 1;
+                let detail = data.get("reason").and_then(Value::string);
+                out.push(EventKind::RetryScheduled { attempt: self.retries, detail });
+            }
+            b"assistant.usage" => self.usage(data, out),
+            b"session.start" | b"session.resume" => self.session_start(data, out),
+            b"session.error" => self.session_error(data, out),
+            b"session.warning" => self.says(NoticeLevel::Warning, data, out),
+            // The retry itself is told by `assistant.turn_retry`.
+            b"session.info" if is(data, "infoType", "model_retry") => {}
+            b"session.info" => self.says(NoticeLevel::Info, data, out),
+            b"permission.requested" => tools::permission_requested(data, out),
+            b"permission.completed" => tools::permission_completed(data, out),
+            b"agent.interrupted" => self.interrupted(data, out),
+            b"assistant.idle" if data.get("aborted").and_then(Value::bool) == Some(true) => {
+                self.end_turn(TurnEnd::Cancelled, None, out);
+            }
+            b"result" => self.result(object, out),
+            _ if is_of_known_family(kind) => {}
+            _ => self.stream.unknown(kind, line, out),
+        }
+    }
+
+    fn piece(
+        &mut self,
+        role: TextRole,
+        data: Value<'_>,
+        id: &str,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) {
+        if let Some(text) = data.get("deltaContent") {
+            let streamed = match role {
+                TextRole::Reasoning => &mut self.reasoning,
+                _ => &mut self.message,
+            };
+            let text = streamed.piece(data.get(id), text);
+            if !text.is_empty() {
+                let text = match depth {
+                    Depth::Skim => String::new(),
+                    Depth::Full => text.into_owned(),
+                };
+                self.stream.piece_by(role, text, depth, out);
+            }
+        }
+    }
+
+    /// A whole text: what of it has not come in pieces is new.
+    fn whole(
+        &mut self,
+        role: TextRole,
+        data: Value<'_>,
+        id: &str,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) {
+        let (content, named) = text::content(data, id);
+        let streamed = match role {
+            TextRole::Reasoning => &mut self.reasoning,
+            _ => &mut self.message,
+        };
+        let new = streamed.beyond(named, content);
+        if let Some(new) = new {
+            self.stream.piece_by(role, new, depth, out);
+        }
+        self.stream.close_texts(out);
+    }
+
+    /// Output of a command as it runs.
+    fn tool_output(&mut self, data: Value<'_>, depth: Depth, out: &mut Vec<EventKind>) {
+        let call = data.get("toolCallId").and_then(Value::str).unwrap_or_default();
+        let Some(id) = self.stream.calls.item(&call) else {
+            return;
+        };
+        let text = match depth {
+            Depth::Skim => String::new(),
+            Depth::Full => data.get("text").and_then(Value::string).unwrap_or_default(),
+        };
+        out.push(EventKind::ItemDelta { id, role: TextRole::ToolOutput, text });
+    }
+
+    fn tool_complete(
+        &mut self,
+        data: Value<'_>,
+        line: &Line<'_>,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) {
+        let ending = tools::Ending::read(data);
+        let id = ending.call_id();
+        if id.is_empty() {
+            return kit::bad_shape(line, out);
+        }
+        self.stream.model_acts(out);
+        self.stream.close_texts(out);
+        let stream = &mut self.stream;
+        let begin = || tools::unseen(id.clone());
+        let (item, mut tool) = stream.calls.take_or_begin(&id, &mut stream.ids, out, begin);
+        ending.end(&mut tool, depth);
+        stream.call_ended(item, tool, out);
+    }
+
+    fn model_named(&mut self, data: Value<'_>) {
+        if let Some(model) = data.get("model") {
+            self.model.clear();
+            self.model.extend_from_slice(model.raw());
+        }
+    }
+
+    fn usage(&mut self, data: Value<'_>, out: &mut Vec<EventKind>) {
+        let used = self.used.get_or_insert_default();
+        for (key, value) in data.members() {
+            let n = value.u64().unwrap_or(0);
+            let slot = match key {
+                b"inputTokens" => &mut used.input,
+                b"outputTokens" => &mut used.output,
+                b"cacheReadTokens" => &mut used.cache_read,
+                b"cacheWriteTokens" => &mut used.cache_write,
+                b"reasoningTokens" => &mut used.reasoning,
+                _ => continue,
+            };
+            *slot = slot.saturating_add(n);
+        }
+        out.push(EventKind::UsageUpdated { usage: Usage::Turn(*used) });
+    }
+
+    fn session_start(&mut self, data: Value<'_>, out: &mut Vec<EventKind>) {
+        if let Some(id) = data.get("sessionId") {
+            let about = About {
+                version: data.get("copilotVersion"),
+                model: data.get("selectedModel"),
+                cwd: data.get("context").and_then(|context| context.get("cwd")),
+            };
+            self.stream.name_session("copilot", id, &about, out);
+        }
+    }
+
+    fn session_error(&mut self, data: Value<'_>, out: &mut Vec<EventKind>) {
+        let message = data.get("message").and_then(Value::string).unwrap_or_default();
+        let status = data.get("statusCode").and_then(Value::u64);
+        let end = match data.get("errorType").and_then(Value::raw_str).unwrap_or_default() {
+            b"authentication" => failed(FailureKind::Auth, &message),
+            b"rate_limit" => failed(FailureKind::RateLimit, &message),
+            b"quota" => failed(FailureKind::Quota, &message),
+            b"context_limit" => failed(FailureKind::ContextLength, &message),
+            _ => kit::failed(status, message.clone()),
+        };
+        self.error = Some(end);
+        self.stream.close_texts(out);
+        self.stream.notice(NoticeLevel::Error, message, out);
+    }
+
+    fn says(&mut self, level: NoticeLevel, data: Value<'_>, out: &mut Vec<EventKind>) {
+        if let Some(text) = data.get("message").and_then(Value::string) {
+            self.stream.close_texts(out);
+            self.stream.notice(level, text, out);
+        }
+    }
+
+    /// The calls that an interrupt ended.
+    fn interrupted(&mut self, data: Value<'_>, out: &mut Vec<EventKind>) {
+        let calls = data.get("toolCallIds").into_iter().flat_map(Value::elements);
+        for call in calls.filter_map(Value::string) {
+            if let Some((item, mut tool)) = self.stream.calls.take(&call) {
+                let message = Some("interrupted".to_owned());
+                tool.outcome = Some(Outcome::Failure { exit_code: None, message });
+                self.stream.call_ended(item, tool, out);
+            }
+        }
+    }
+
+    fn result(&mut self, object: &Object<'_>, out: &mut Vec<EventKind>) {
+        if let Some(id) = object.get("sessionId") {
+            let about = About { model: Some(Value::new(&self.model)), ..About::default() };
+            self.stream.name_session("copilot", id, &about, out);
+        }
+        let end = match object.get("exitCode").and_then(Value::i64) {
+            Some(0) => TurnEnd::Done,
+            code => self.error.take().unwrap_or_else(|| {
+                let code = code.map_or_else(|| "unknown".to_owned(), |code| code.to_string());
+                failed(FailureKind::Internal, &format!("exit code {code}"))
+            }),
+        };
+        let duration = object.get("usage").and_then(|usage| usage.get("sessionDurationMs")?.u64());
+        self.end_turn(end, duration, out);
+    }
+
+    fn end_turn(&mut self, end: TurnEnd, duration_ms: Option<u64>, out: &mut Vec<EventKind>) {
+        self.error = None;
+        let usage = self.used.take().map(Usage::Turn);
+        self.stream.end_turn(end, usage, duration_ms, out);
+    }
+}
+
+fn failed(failure: FailureKind, message: &str) -> TurnEnd {
+    TurnEnd::Failed { failure, message: kit::cut(message.to_owned()) }
+}
+
+fn is(data: Value<'_>, key: &str, word: &str) -> bool {
+    data.get(key).is_some_and(|value| value.is_str(word))
+}
+
+/// Whether a type that is not read is one of those that tell about the program itself.
+fn is_of_known_family(kind: &[u8]) -> bool {
+    const FAMILIES: &[&str] = &[
+        "session",
+        "assistant",
+        "model",
+        "tool",
+        "user",
+        "agent",
+        "subagent",
+        "hook",
+        "system",
+        "skill",
+        "permission",
+        "command",
+        "mcp",
+        "external_tool",
+        "pending_messages",
+        "abort",
+        "user_input",
+        "elicitation",
+        "exit_plan_mode",
+        "sampling",
+        "capabilities",
+    ];
+    let family = kind.split(|b| *b == b'.').next().unwrap_or_default();
+    FAMILIES.iter().any(|known| known.as_bytes() == family)
+}
+
+/// The agent's name of a type; the frequent ones cost nothing.
+fn known(kind: &[u8]) -> Cow<'static, str> {
+    const FREQUENT: &[&str] = &[
+        "session.background_tasks_changed",
+        "assistant.message_delta",
+        "assistant.reasoning_delta",
+        "assistant.tool_call_delta",
+        "assistant.streaming_delta",
+        "tool.shell_output",
+        "tool.execution_partial_result",
+    ];
+    match FREQUENT.iter().find(|name| name.as_bytes() == kind) {
+        Some(name) => Cow::Borrowed(name),
+        None => Cow::Owned(String::from_utf8_lossy(kind).into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+//! What the plainer dialects have in common: one session, one turn at a time, texts and tools.
+//!
+//! Owned here: ids, when a turn begins and ends, what a line is that is not JSON. Nothing in here
+//! knows an agent; a dialect reads its own lines and says what they mean in these words.
+
+mod calls;
+mod input;
+mod text;
+
+pub(super) use calls::{Calls, tool};
+pub(super) use input::{Reads, Row, cut, digest_of, first, given, mix, row, row_of};
+pub(super) use text::{Ids, OpenText};
+
+use super::Depth;
+use super::failure::failure_of;
+use crate::event::{
+    EventKind, FailureKind, Item, ItemBody, NoticeLevel, Outcome, TextRole, Tool, ToolInput,
+    TurnEnd, Unrecognized, Usage,
+};
+use crate::id::{ItemId, SessionId};
+use crate::json::Value;
+use crate::line::{Line, Part};
+use crate::text::{excerpt, plain};
+use std::borrow::Cow;
+
+/// How many characters of a line that was not understood are shown.
+const EXCERPT: usize = 200;
+
+/// How much of a line of plain text is looked at and shown.
+const NOISE: usize = 4096;
+
+/// The state of one stream.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    pub(super) ids: Ids,
+    pub(super) message: OpenText,
+    pub(super) reasoning: OpenText,
+    pub(super) calls: Calls,
+    /// The session id as it stands on the line, to compare without unescaping.
+    session: Vec<u8>,
+    pub(super) in_turn: bool,
+    pub(super) last_type: Cow<'static, str>,
+}
+
+/// What a line says about its session, beside the id.
+#[derive(Debug, Default)]
+pub(super) struct About<'a> {
+    pub(super) version: Option<Value<'a>>,
+    pub(super) model: Option<Value<'a>>,
+    pub(super) cwd: Option<Value<'a>>,
+}
+
+impl Stream {
+    /// Emits `session.started` where the id is new.
+    #[inline]
+    pub(super) fn name_session(
+        &mut self,
+        agent: &str,
+        id: Value<'_>,
+        about: &About<'_>,
+        out: &mut Vec<EventKind>,
+    ) {
+        let Some(raw) = id.raw_str() else {
+            return;
+        };
+        if raw == self.session || raw.is_empty() {
+            return;
+        }
+        self.session.clear();
+        self.session.extend_from_slice(raw);
+        let said = |value: Option<Value<'_>>| {
+            value.and_then(Value::string).filter(|text| !text.is_empty())
+        };
+        out.push(EventKind::SessionStarted {
+            agent: agent.to_owned(),
+            agent_version: said(about.version),
+            native_id: SessionId(id.string().unwrap_or_default()),
+            model: said(about.model),
+            cwd: said(about.cwd),
+            resumed_from: None,
+        });
+    }
+
+    /// A prompt was taken up.
+    pub(super) fn prompt(
+        &mut self,
+        text: Option<Value<'_>>,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) {
+        self.close_texts(out);
+        self.in_turn = true;
+        let prompt = match depth {
+            Depth::Skim => None,
+            Depth::Full => text.and_then(Value::cut_str),
+        };
+        out.push(EventKind::TurnStarted { prompt });
+    }
+
+    /// The model does something: a turn is on, even where no prompt was echoed.
+    #[inline]
+    pub(super) fn model_acts(&mut self, out: &mut Vec<EventKind>) {
+        if !self.in_turn {
+            self.in_turn = true;
+            out.push(EventKind::TurnStarted { prompt: None });
+        }
+    }
+
+    /// A piece of text for the user, or of thinking.
+    #[inline]
+    pub(super) fn piece(
+        &mut self,
+        role: TextRole,
+        text: Value<'_>,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) {
+        if text.raw() == b"\"\"" || text.raw().first() != Some(&b'"') {
+            return;
+        }
+        self.model_acts(out);
+        if role == TextRole::Reasoning {
+            self.message.close(TextRole::Message, out);
+            self.reasoning.grow(text, role, depth, &mut self.ids, out);
+        } else {
+            self.reasoning.close(TextRole::Reasoning, out);
+            self.message.grow(text, role, depth, &mut self.ids, out);
+        }
+    }
+
+    /// Like [`piece`](Self::piece), of text that is already unescaped.
+    pub(super) fn piece_by(
+        &mut self,
+        role: TextRole,
+        text: String,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) {
+        self.model_acts(out);
+        if role == TextRole::Reasoning {
+            self.message.close(TextRole::Message, out);
+            self.reasoning.grow_by(text, role, depth, &mut self.ids, out);
+        } else {
+            self.reasoning.close(TextRole::Reasoning, out);
+            self.message.grow_by(text, role, depth, &mut self.ids, out);
+        }
+    }
+
+    /// Something else begins: what was being said is complete.
+    #[inline]
+    pub(super) fn close_texts(&mut self, out: &mut Vec<EventKind>) {
+        self.reasoning.close(TextRole::Reasoning, out);
+        self.message.close(TextRole::Message, out);
+    }
+
+    /// Opens a call.
+    pub(super) fn call(&mut self, tool: Tool, out: &mut Vec<EventKind>) {
+        self.model_acts(out);
+        self.close_texts(out);
+        self.calls.started(tool, &mut self.ids, out);
+    }
+
+    /// Completes a call. A list of things to do that it wrote is told as the plan it is.
+    pub(super) fn call_ended(&mut self, item: ItemId, tool: Box<Tool>, out: &mut Vec<EventKind>) {
+        let plan = match (&tool.input, &tool.outcome) {
+            (ToolInput::Todos { todos }, Some(Outcome::Success)) if !todos.is_empty() => {
+                Some(todos.clone())
+            }
+            _ => None,
+        };
+        let body = ItemBody::Tool(tool);
+        out.push(EventKind::ItemCompleted { item: Item { id: item, body } });
+        if let Some(todos) = plan {
+            let body = ItemBody::Plan { todos, text: None };
+            out.push(EventKind::ItemCompleted { item: Item { id: self.ids.next(), body } });
+        }
+    }
+
+    /// The turn is over, and with it whatever was still open: its end will not be told any more.
+    pub(super) fn end_turn(
+        &mut self,
+        end: TurnEnd,
+        usage: Option<Usage>,
+        duration_ms: Option<u64>,
+        out: &mut Vec<EventKind>,
+    ) {
+        self.close_texts(out);
+        self.calls.abandon(out);
+        self.in_turn = false;
+        out.push(EventKind::TurnEnded { end, text: None, usage, duration_ms });
+    }
+
+    /// Something that the agent wants known.
+    pub(super) fn notice(&mut self, level: NoticeLevel, text: String, out: &mut Vec<EventKind>) {
+        let body = ItemBody::Notice { level, text: cut(text) };
+        out.push(EventKind::ItemCompleted { item: Item { id: self.ids.next(), body } });
+    }
+
+    /// Valid JSON that is no object.
+    pub(super) fn scalar(&mut self, line: &Line<'_>, out: &mut Vec<EventKind>) {
+        self.last_type = Cow::Borrowed("");
+        unrecognized(Unrecognized::NotAnObject, line.bytes, out);
+    }
+
+    /// A line that is not JSON: cut off, or words; words about a failure have a meaning.
+    pub(super) fn plain_text(&mut self, line: &Line<'_>, out: &mut Vec<EventKind>) {
+        let bytes = line.bytes.trim_ascii();
+        if bytes.is_empty() {
+            return;
+        }
+        self.last_type = Cow::Borrowed("");
+        if !line.newline && bytes.first() == Some(&b'{') {
+            return unrecognized(Unrecognized::Torn, line.bytes, out);
+        }
+        unrecognized(Unrecognized::Noise, line.bytes, out);
+        let text = String::from_utf8_lossy(bytes.get(..NOISE).unwrap_or(bytes));
+        if failure_of(&text).is_some() {
+            self.notice(NoticeLevel::Error, plain(&text), out);
+        }
+    }
+
+    /// The beginning of a line too long to be held of which not one member could be read.
+    pub(super) fn oversized(&mut self, line: &Line<'_>, out: &mut Vec<EventKind>) {
+        self.last_type = Cow::Borrowed("");
+        let why = match line.bytes.trim_ascii_start().first() {
+            Some(b'{') => Unrecognized::Oversized,
+            _ => Unrecognized::Noise,
+        };
+        unrecognized(why, line.bytes, out);
+    }
+
+    /// An object of a type that the dialect does not know.
+    pub(super) fn unknown(&mut self, kind: &[u8], line: &Line<'_>, out: &mut Vec<EventKind>) {
+        self.last_type = Cow::Owned(String::from_utf8_lossy(kind).into_owned());
+        let why = match line.part {
+            Part::Whole => Unrecognized::UnknownType,
+            Part::First | Part::Middle | Part::Last => Unrecognized::Oversized,
+        };
+        unrecognized(why, line.bytes, out);
+    }
+}
+
+/// A known type without what makes it one.
+pub(super) fn bad_shape(line: &Line<'_>, out: &mut Vec<EventKind>) {
+    unrecognized(Unrecognized::BadShape, line.bytes, out);
+}
+
+fn unrecognized(why: Unrecognized, bytes: &[u8], out: &mut Vec<EventKind>) {
+    out.push(EventKind::Unrecognized { why, excerpt: excerpt(bytes, EXCERPT) });
+}
+
+/// The agent's name of a type and what it says more closely.
+#[cold]
+pub(super) fn typed(kind: &str, more: &[u8]) -> Cow<'static, str> {
+    if more.is_empty() {
+        return Cow::Owned(kind.to_owned());
+    }
+    Cow::Owned(format!("{kind}/{}", String::from_utf8_lossy(more)))
+}
+
+/// A failed turn, by the agent's words and the HTTP status where one is known. Words come first:
+/// a status of 400 may be a bad key, a bad model or too long a prompt.
+pub(super) fn failed(status: Option<u64>, message: String) -> TurnEnd {
+    let failure = failure_of(&message)
+        .or_else(|| status.and_then(failure_of_status))
+        .unwrap_or(FailureKind::Internal);
+    TurnEnd::Failed { failure, message: cut(message) }
+}
+
+/// What the HTTP status of a model's service means.
+fn failure_of_status(status: u64) -> Option<FailureKind> {
+    match status {
+        401 | 403 => Some(FailureKind::Auth),
+        402 => Some(FailureKind::Quota),
+        // The one thing that such a service may not find is the model.
+        404 => Some(FailureKind::BadModel),
+        408 | 502 | 504 => Some(FailureKind::Network),
+        413 => Some(FailureKind::ContextLength),
+        429 => Some(FailureKind::RateLimit),
+        503 | 529 => Some(FailureKind::Overloaded),
+        400..=499 => Some(FailureKind::BadRequest),
+        500..=599 => Some(FailureKind::Internal),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+pub(super) mod testing;
