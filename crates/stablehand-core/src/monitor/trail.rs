@@ -23,6 +23,20 @@ impl Name {
     }
 }
 
+/// Whether a name begins with what was kept of another of its length. Most names fit into two words
+/// that overlap, and every event is asked for.
+#[inline]
+fn is_same(kept: &[u8], name: &[u8]) -> bool {
+    let words = |bytes: &[u8]| {
+        let (first, last) = (bytes.first_chunk::<8>()?, bytes.last_chunk::<8>()?);
+        Some((u64::from_le_bytes(*first), u64::from_le_bytes(*last)))
+    };
+    match (kept.len(), name.len()) {
+        (8..=16, 8..=16) => words(kept) == words(name),
+        _ => name.starts_with(kept),
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Trail {
     names: [Name; KEPT],
@@ -37,9 +51,7 @@ impl Trail {
     pub(super) fn note(&mut self, name: &str) {
         if let Some(newest) = self.names.get(self.newest)
             && newest.whole == name.len()
-            && name
-                .as_bytes()
-                .starts_with(newest.bytes.get(..usize::from(newest.kept)).unwrap_or(&[]))
+            && is_same(newest.bytes.get(..usize::from(newest.kept)).unwrap_or(&[]), name.as_bytes())
         {
             return;
         }

@@ -39,8 +39,16 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Takes an event in.
+    /// Takes an event in. Nearly all are deltas, and nearly all of those say nothing new.
+    #[inline]
     pub(super) fn take(&mut self, event: &EventKind) {
+        let is_delta = matches!(event, EventKind::ItemDelta { .. });
+        if !is_delta || self.result.is_some() || self.progress < Progress::Answered {
+            self.take_in(event);
+        }
+    }
+
+    fn take_in(&mut self, event: &EventKind) {
         match event {
             EventKind::SessionStarted { native_id, model, cwd, .. } => {
                 self.session = Some(native_id.clone());

@@ -199,7 +199,9 @@ impl Driver<'_> {
             let at = (line.offset - *chunk_offset.get_or_insert(line.offset)) as usize;
             self.log.line_of_chunk(&line, &scan, at);
             decoder.line(&line, &scan, Depth::Skim, events);
-            self.facts.saw_line(&line, &scan);
+            if !line.newline {
+                self.facts.saw_cut_line(&line, &scan);
+            }
             if events.is_empty() {
                 self.monitor.handle(Input::Heard, now, &mut self.actions);
             }
@@ -287,9 +289,9 @@ impl std::fmt::Debug for StdoutStream {
 }
 
 impl Facts {
-    /// What only the line itself shows.
-    fn saw_line(&mut self, line: &stablehand_core::Line<'_>, scan: &Scan<'_>) {
-        let cut = !line.newline && matches!(line.part, Part::Whole | Part::Last);
+    /// What only the line itself shows: that the stream ended in the middle of it.
+    fn saw_cut_line(&mut self, line: &stablehand_core::Line<'_>, scan: &Scan<'_>) {
+        let cut = matches!(line.part, Part::Whole | Part::Last);
         self.torn = cut && matches!(scan, Scan::Text | Scan::Binary) && !line.bytes.is_empty();
     }
 }
