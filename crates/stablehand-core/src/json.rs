@@ -236,7 +236,7 @@ impl<'a, L: Look> Scanner<'a, L> {
     }
 
     #[inline(always)]
-    fn expect(&mut self, byte: u8) -> Option<()> {
+    fn eat(&mut self, byte: u8) -> Option<()> {
         if self.peek() != Some(byte) {
             self.space();
             if self.peek() != Some(byte) {
@@ -256,11 +256,11 @@ impl<'a, L: Look> Scanner<'a, L> {
             return Some(());
         }
         loop {
-            self.expect(b'"')?;
+            self.eat(b'"')?;
             let key_from = self.at;
             self.string()?;
             let key = (key_from as u32, self.at as u32 - 1);
-            self.expect(b':')?;
+            self.eat(b':')?;
             self.space();
             let value_from = self.at as u32;
             // Most values at this level are strings; they need none of what containers need.
@@ -362,9 +362,9 @@ impl<'a, L: Look> Scanner<'a, L> {
 
     #[inline(always)]
     fn key(&mut self) -> Option<()> {
-        self.expect(b'"')?;
+        self.eat(b'"')?;
         self.string()?;
-        self.expect(b':')
+        self.eat(b':')
     }
 
     #[inline(always)]
