@@ -16,10 +16,10 @@ pub struct Failure {
 
 /// What every `--help` ends with.
 pub const EXIT_CODES: &str = "\
-Exit status: 0 the agent succeeded; 1 it failed or could not be run; 2 it hung or reached a limit and
-was stopped; 64 wrong usage; 73 the log cannot be created; 141 the reader of the output went away;
-128+n ended by signal n (130 for Ctrl-C, 143 for SIGTERM). The last record of the log has the outcome
-for machines.";
+Exit status: 0 the agent succeeded; 1 it failed or could not be run; 2 it hung or reached a limit \
+and was stopped; 64 wrong usage; 73 the log cannot be created; 141 the reader of the output went \
+away; 128+n ended by signal n (130 for Ctrl-C, 143 for SIGTERM). The last record of the log has the \
+outcome for machines.";
 
 /// The command line was wrong.
 pub const USAGE: u8 = 64;

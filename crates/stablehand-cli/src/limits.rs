@@ -20,25 +20,27 @@ pub enum Profile {
 
 /// Limits on silence and on use.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Limits (durations like 90s, 1m30s)")]
+#[command(
+    next_help_heading = "Limits (durations like 90s, 1m30s; defaults of the standard profile)"
+)]
 pub struct LimitArgs {
     /// The set of limits that the flags below start from
     #[arg(long, value_enum, default_value_t = Profile::Standard)]
     profile: Profile,
 
-    /// From the start to the first event
+    /// From the start to the first event [default: 60s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
     startup_timeout: Option<Duration>,
 
-    /// From the first event to the model's first word
+    /// From the first event to the model's first word [default: 5m, 15m for reasoning models]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
     first_response_timeout: Option<Duration>,
 
-    /// Silence while no tool runs
+    /// Silence while no tool runs [default: 5m, 15m for reasoning models]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
     idle_timeout: Option<Duration>,
 
-    /// What a tool gets on top of the timeout that it declared
+    /// What a tool gets on top of the timeout that it declared [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     tool_grace: Option<Duration>,
 
@@ -46,32 +48,34 @@ pub struct LimitArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
     tool_timeout: Option<Duration>,
 
-    /// The same for one class of tools, as CLASS=DURATION with execute, mcp, sub-agent, local,
-    /// fetch or other; may be repeated
+    /// The same for one class of tools, as CLASS=DURATION; may be repeated [default: execute 10m,
+    /// mcp 10m, sub-agent 1h, local 2m, fetch 5m, other 15m]
     #[arg(long, value_name = "CLASS=DURATION", value_parser = class_limit)]
     class_timeout: Vec<(Class, Duration)>,
 
-    /// The most that a tool's declared timeout is believed
+    /// The most that a tool's declared timeout is believed [default: 1h]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
     tool_max: Option<Duration>,
 
-    /// From the result to the exit of the process
+    /// From the result to the exit of the process [default: 5s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     exit_grace: Option<Duration>,
 
     /// Silence after the answer while only background commands are left; then these are stopped
+    /// [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     background_grace: Option<Duration>,
 
     /// What the agent gets to deliver its result once its background commands were stopped
+    /// [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     result_grace: Option<Duration>,
 
-    /// Signs of life without anything new
+    /// Signs of life without anything new [default: 30m]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
     no_progress_timeout: Option<Duration>,
 
-    /// How often a silence may be extended because the agent's processes are busy
+    /// How often a silence may be extended because the agent's processes are busy [default: 3]
     #[arg(long, value_name = "N")]
     max_extensions: Option<u32>,
 
@@ -100,6 +104,7 @@ pub struct LimitArgs {
     max_cost: Option<f64>,
 
     /// What an open tool gets to finish after one of the five limits above was reached
+    /// [default: 60s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     limit_grace: Option<Duration>,
 }
