@@ -25,7 +25,8 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::failure::EXIT_CODES)]
 pub struct RunArgs {
-    /// Which agent: cursor, or demo (built in, needs no account)
+    /// Which agent: cursor, claude, codex, gemini, opencode, qwen, or demo (built in, needs no
+    /// account)
     #[arg(long, value_name = "AGENT", default_value = "cursor")]
     agent: String,
 

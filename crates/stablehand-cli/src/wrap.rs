@@ -110,7 +110,7 @@ impl Wrap {
             request.resume = Some(session.clone());
         }
         let Plan { mut launch, dialect } = self.agent.plan(self.program.clone(), &request)?;
-        launch.env = self.env.non_interactive();
+        launch.env.extend(self.env.non_interactive());
         let spec = RunSpec {
             run: stablehand::new_run_id(),
             agent: self.agent.name.to_owned(),

@@ -4,8 +4,13 @@
 //! `--dry-run` prints and the keeper carries out. How an agent is *read* is its dialect in
 //! `stablehand_core::decode`.
 
+mod claude;
+mod codex;
 mod cursor;
 mod demo;
+mod gemini;
+mod opencode;
+mod qwen;
 
 use crate::keeper::Launch;
 use stablehand_core::Dialect;
@@ -23,12 +28,26 @@ pub struct Agent {
     pub programs: &'static [&'static str],
     /// How its output is read.
     pub dialect: Dialect,
-    /// The arguments for a request.
+    /// The arguments for a request; the prompt goes by standard input, which is then closed.
     arguments: fn(&PlanRequest) -> Vec<OsString>,
+    /// How it is told where to work.
+    workspace: Workspace,
+    /// Variables that it needs set, or must not inherit.
+    env: &'static [(&'static str, Option<&'static str>)],
+}
+
+/// How an agent is told where to work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Workspace {
+    /// By one of its arguments.
+    Argument,
+    /// By being started there.
+    StartedThere,
 }
 
 /// Every agent.
-pub static AGENTS: &[Agent] = &[cursor::ROW, demo::ROW];
+pub static AGENTS: &[Agent] =
+    &[cursor::ROW, claude::ROW, codex::ROW, gemini::ROW, opencode::ROW, qwen::ROW, demo::ROW];
 
 /// What is asked of an agent, in our words.
 #[derive(Clone, Debug, Default)]
@@ -106,8 +125,22 @@ impl Agent {
             return Err(PlanError::UnsafeSession { id });
         }
         let args = (self.arguments)(request);
-        let launch = Launch { program, args, env: Vec::new(), cwd: None };
+        let env = self.env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
+        let cwd = request.workspace.clone().filter(|_| self.workspace == Workspace::StartedThere);
+        let launch = Launch { program, args, env: env.collect(), cwd };
         Ok(Plan { launch, dialect: self.dialect })
+    }
+}
+
+/// The beginning of a list of arguments.
+fn words(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(Into::into).collect()
+}
+
+/// An option and its value, where there is one.
+fn option(args: &mut Vec<OsString>, name: &str, value: Option<impl Into<OsString>>) {
+    if let Some(value) = value {
+        args.extend([name.into(), value.into()]);
     }
 }
 
@@ -174,6 +207,42 @@ mod tests {
         assert_eq!(
             args("cursor", &PlanRequest::default()),
             ["--print", "--output-format", "stream-json"]
+        );
+    }
+
+    #[test]
+    fn every_agent_is_told_everything_in_its_own_words() {
+        let request = PlanRequest {
+            resume: Some(SessionId("s1".into())),
+            force: true,
+            model: Some("m".into()),
+            workspace: Some("/w".into()),
+            partial_output: true,
+            extra: vec!["--more".into()],
+        };
+        let table = [
+            (
+                "claude",
+                "-p --output-format stream-json --verbose --include-partial-messages --resume s1 \
+                 --model m --dangerously-skip-permissions --more",
+            ),
+            (
+                "codex",
+                "exec --json --skip-git-repo-check --model m \
+                 --dangerously-bypass-approvals-and-sandbox --more resume s1 -",
+            ),
+            ("gemini", "--output-format stream-json --resume s1 --model m --yolo --more"),
+            ("opencode", "run --format json --session s1 --model m --more"),
+            ("qwen", "--output-format stream-json --resume s1 --model m --yolo --more"),
+        ];
+        for (agent, expected) in table {
+            assert_eq!(args(agent, &request).join(" "), expected);
+            let plan = Agent::by_name(agent).unwrap().plan("x".into(), &request).unwrap();
+            assert_eq!(plan.launch.cwd.as_deref(), Some(Path::new("/w")), "{agent}");
+        }
+        assert_eq!(
+            args("codex", &PlanRequest::default()).join(" "),
+            "exec --json --skip-git-repo-check -"
         );
     }
 

@@ -87,7 +87,7 @@ impl RunPlan {
         let request = PlanRequest { resume: resume.clone(), ..self.request.clone() };
         let mut plan = self.agent.plan(self.program.clone(), &request)?;
         if !self.keep_env {
-            plan.launch.env = self.env.non_interactive();
+            plan.launch.env.extend(self.env.non_interactive());
         }
         Ok(RunSpec {
             run: stablehand::new_run_id(),

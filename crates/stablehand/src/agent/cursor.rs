@@ -4,7 +4,7 @@
 //! an open pipe it gives no output (2026.01) or does not exit (2026.09). Output other than
 //! stream-json is silent until the end and could not be supervised.
 
-use super::{Agent, PlanRequest};
+use super::{Agent, PlanRequest, Workspace, option, words};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
 
@@ -13,23 +13,18 @@ pub(super) const ROW: Agent = Agent {
     programs: &["cursor-agent", "agent"],
     dialect: Dialect::Cursor,
     arguments,
+    workspace: Workspace::Argument,
+    env: &[],
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
-    let mut args: Vec<OsString> =
-        ["--print", "--output-format", "stream-json"].map(Into::into).into();
-    if let Some(id) = &request.resume {
-        args.extend(["--resume".into(), (&id.0).into()]);
-    }
+    let mut args = words(&["--print", "--output-format", "stream-json"]);
+    option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
     if request.force {
         args.push("--force".into());
     }
-    if let Some(model) = &request.model {
-        args.extend(["--model".into(), model.into()]);
-    }
-    if let Some(workspace) = &request.workspace {
-        args.extend(["--workspace".into(), workspace.into()]);
-    }
+    option(&mut args, "--model", request.model.as_ref());
+    option(&mut args, "--workspace", request.workspace.as_ref());
     if request.partial_output {
         args.push("--stream-partial-output".into());
     }

@@ -1,0 +1,35 @@
+//! Anthropic's Claude Code.
+//!
+//! It prints its stream only with `--verbose`. It must not believe that it runs inside of itself,
+//! and it must not replace itself in the middle of a run.
+
+use super::{Agent, PlanRequest, Workspace, option, words};
+use stablehand_core::Dialect;
+use std::ffi::OsString;
+
+pub(super) const ROW: Agent = Agent {
+    name: "claude",
+    programs: &["claude"],
+    dialect: Dialect::Claude,
+    arguments,
+    workspace: Workspace::StartedThere,
+    env: &[
+        ("CLAUDECODE", None),
+        ("CLAUDE_CODE_ENTRYPOINT", None),
+        ("DISABLE_AUTOUPDATER", Some("1")),
+    ],
+};
+
+fn arguments(request: &PlanRequest) -> Vec<OsString> {
+    let mut args = words(&["-p", "--output-format", "stream-json", "--verbose"]);
+    if request.partial_output {
+        args.push("--include-partial-messages".into());
+    }
+    option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
+    option(&mut args, "--model", request.model.as_ref());
+    if request.force {
+        args.push("--dangerously-skip-permissions".into());
+    }
+    args.extend(request.extra.iter().cloned());
+    args
+}

@@ -1,0 +1,28 @@
+//! The Codex CLI, one turn at a time (`codex exec`).
+//!
+//! A lone `-` makes it read the prompt from standard input; without it an open pipe makes it wait.
+
+use super::{Agent, PlanRequest, Workspace, option, words};
+use stablehand_core::Dialect;
+use std::ffi::OsString;
+
+pub(super) const ROW: Agent = Agent {
+    name: "codex",
+    programs: &["codex"],
+    dialect: Dialect::Codex,
+    arguments,
+    workspace: Workspace::StartedThere,
+    env: &[],
+};
+
+fn arguments(request: &PlanRequest) -> Vec<OsString> {
+    let mut args = words(&["exec", "--json", "--skip-git-repo-check"]);
+    option(&mut args, "--model", request.model.as_ref());
+    if request.force {
+        args.push("--dangerously-bypass-approvals-and-sandbox".into());
+    }
+    args.extend(request.extra.iter().cloned());
+    option(&mut args, "resume", request.resume.as_ref().map(|id| &id.0));
+    args.push("-".into());
+    args
+}

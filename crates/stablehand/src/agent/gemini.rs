@@ -1,0 +1,27 @@
+//! Google's Gemini CLI.
+//!
+//! Its launcher starts itself once more and passes no signal on; it is told not to.
+
+use super::{Agent, PlanRequest, Workspace, option, words};
+use stablehand_core::Dialect;
+use std::ffi::OsString;
+
+pub(super) const ROW: Agent = Agent {
+    name: "gemini",
+    programs: &["gemini"],
+    dialect: Dialect::Gemini,
+    arguments,
+    workspace: Workspace::StartedThere,
+    env: &[("GEMINI_CLI_NO_RELAUNCH", Some("true"))],
+};
+
+fn arguments(request: &PlanRequest) -> Vec<OsString> {
+    let mut args = words(&["--output-format", "stream-json"]);
+    option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
+    option(&mut args, "--model", request.model.as_ref());
+    if request.force {
+        args.push("--yolo".into());
+    }
+    args.extend(request.extra.iter().cloned());
+    args
+}
