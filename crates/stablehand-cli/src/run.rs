@@ -146,7 +146,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         log_required: args.log_required,
         durability: args.log_sync,
         verify: args.verify,
-        told_by_face: &["run_ended"],
+        told_by_face: &["run_ended", "spawn_failed"],
         dialect: plan.agent.dialect,
         status: true,
     };

@@ -54,7 +54,11 @@ pub fn main(args: WrapArgs) -> Result<u8, Failure> {
         log_required: false,
         durability: Durability::Group,
         verify: false,
-        told_by_face: if args.print { &["run_ended"] } else { &["run_ended", "hang_detected"] },
+        told_by_face: if args.print {
+            &["run_ended", "spawn_failed"]
+        } else {
+            &["run_ended", "spawn_failed", "hang_detected"]
+        },
         dialect: stablehand_core::Dialect::Cursor,
         status: false,
     };

@@ -12,7 +12,9 @@ use stablehand_core::event::{
 };
 use stablehand_core::id::CallId;
 use stablehand_core::monitor::Judgement;
+use stablehand_core::text::excerpt;
 use stablehand_core::time::{human, millis};
+use std::fmt::Write as _;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
@@ -195,12 +197,30 @@ pub(super) fn not_clean(left: &[ProcessRow]) -> Value {
 
 pub(super) fn dump(health: Health, evidence: &Evidence) -> Value {
     let quiet = human(Duration::from_millis(evidence.silence_ms));
-    let text = format!(
-        "{}, quiet for {quiet}, {} open call(s), {} process(es)",
+    let mut text = format!(
+        "{}, quiet for {quiet}, {} open call(s), {} process(es); last events: {}",
         word(&health),
         evidence.open_tools.len(),
-        evidence.processes.len()
+        evidence.processes.len(),
+        evidence.last_events.join(", ")
     );
+    for tool in &evidence.open_tools {
+        let open = human(Duration::from_millis(tool.elapsed_ms));
+        let limit = human(Duration::from_millis(tool.limit_ms));
+        let command = excerpt(tool.command.as_bytes(), 80);
+        let _infallible = write!(text, "\n  open for {open} (limit {limit}): {command}");
+    }
+    for row in &evidence.processes {
+        let _infallible = write!(
+            text,
+            "\n  process {} (parent {}), state {}, {} ms of CPU: {}",
+            row.pid,
+            row.ppid,
+            row.state,
+            row.cpu_ms,
+            excerpt(row.name.as_bytes(), 40)
+        );
+    }
     json!({ "text": text, "health": health, "evidence": evidence })
 }
 
