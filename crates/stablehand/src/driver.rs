@@ -134,6 +134,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 congested: false,
                 held_since: None,
                 waiting_noted: None,
+                mark: stablehand_core::Moment::START,
                 shown: Shown::default(),
                 spec,
                 keeper,
@@ -182,6 +183,8 @@ struct Driver<'a> {
     shown: Shown,
     /// The disk is full and a reader far behind: the agent has to wait, and knows nothing of it.
     congested: bool,
+    /// When we last looked at the clock in order to judge.
+    mark: stablehand_core::Moment,
     /// When the decision to wait for a call was last put on record.
     waiting_noted: Option<stablehand_core::Moment>,
     /// Since when our reader has not taken the last chunk whole.

@@ -124,7 +124,7 @@ impl Driver<'_> {
 
     /// Lets the monitor judge, once everything readable has been read.
     pub(super) fn judge_if_due(&mut self) {
-        let now = self.clock.now();
+        let now = self.moment();
         let congested = self.log.is_congested();
         if congested != self.congested {
             self.congested = congested;
@@ -143,7 +143,7 @@ impl Driver<'_> {
             return;
         }
         if self.everything_is_read() {
-            let now = self.clock.now();
+            let now = self.moment();
             if self.monitor.deadline().is_some_and(|deadline| deadline <= now) {
                 self.monitor.handle(Input::Tick, now, &mut self.actions);
             }

@@ -30,19 +30,20 @@ enum Source {
 impl Driver<'_> {
     /// One wait, and one reading of everything that is there.
     pub(super) fn wait(&mut self) {
-        let before = self.clock.now();
+        let before = self.moment();
         let mut planned = self.time_to_next_deadline(before);
         let pause = self.pauses(before);
         if pause {
             planned = planned.min(PAUSE);
         }
         let ready = self.poll(planned, pause);
-        let slept = self.clock.now().since(before);
+        self.mark = self.clock.now();
+        let slept = self.mark.since(before);
         if slept > planned + GAP {
             // We were stopped or starved. Whatever the agent said meanwhile is still in its pipe,
             // and the time counts for nobody.
             let gap = slept.saturating_sub(planned);
-            self.monitor.handle(Input::Gap(gap), self.clock.now(), &mut self.actions);
+            self.monitor.handle(Input::Gap(gap), self.mark, &mut self.actions);
         }
         let suspended = self.clock.take_suspension();
         if suspended > SUSPENSION {
@@ -91,6 +92,19 @@ impl Driver<'_> {
             return false;
         }
         now.since(*self.held_since.get_or_insert(now)) < PAUSE
+    }
+
+    /// The present moment, for whoever is about to judge by it. We may have been stopped anywhere,
+    /// not only while we waited: what passed since the last look, beyond what our own work takes,
+    /// counts for nobody.
+    pub(super) fn moment(&mut self) -> stablehand_core::Moment {
+        let now = self.clock.now();
+        let passed = now.since(self.mark);
+        if passed > GAP {
+            self.monitor.handle(Input::Gap(passed), now, &mut self.actions);
+        }
+        self.mark = now;
+        now
     }
 
     fn time_to_next_deadline(&self, now: stablehand_core::Moment) -> Duration {
