@@ -72,6 +72,17 @@ impl From<PlanError> for Failure {
             PlanError::NotFound { .. } => {
                 failure.hint("install it, or say where it is with --agent-bin")
             }
+            PlanError::NoSuchMode { ref has, .. } if has.is_empty() => {
+                Failure { code: USAGE, ..failure }.hint("it has none; leave --mode out")
+            }
+            PlanError::NoSuchMode { ref has, .. } => {
+                let hint = format!("it has: {has}");
+                Failure { code: USAGE, ..failure }.hint(hint)
+            }
+            PlanError::NotTwoWay { ref able, .. } => {
+                let hint = format!("these can: {able}");
+                Failure { code: USAGE, ..failure }.hint(hint)
+            }
             PlanError::UnsafeSession { .. } => {
                 Failure { code: USAGE, ..failure }.hint("give the id that the agent printed")
             }

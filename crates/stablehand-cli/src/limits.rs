@@ -2,6 +2,7 @@
 
 use crate::duration;
 use clap::{Args, ValueEnum};
+use stablehand::agent::Agent;
 use stablehand_core::monitor::{ClassLimits, Limits};
 use std::time::Duration;
 
@@ -110,9 +111,10 @@ pub struct LimitArgs {
 }
 
 impl LimitArgs {
-    /// The limits that were asked for.
-    pub fn limits(&self) -> Limits {
+    /// The limits that were asked for; where nobody asked, what the agent needs.
+    pub fn limits(&self, agent: Agent) -> Limits {
         let mut limits = self.profile.limits();
+        agent.adjust(&mut limits);
         let set = |slot: &mut Duration, value: Option<Duration>| *slot = value.unwrap_or(*slot);
         set(&mut limits.startup, self.startup_timeout);
         set(&mut limits.first_response, self.first_response_timeout.or(self.idle_timeout));

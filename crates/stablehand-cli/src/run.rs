@@ -10,6 +10,7 @@ use crate::main_stablehand::PROGRAM;
 use crate::supervise::{Format, House, Settled, Setup};
 use crate::{console, duration};
 use plan::RunPlan;
+use stablehand::agent::{Form, Mode};
 use stablehand::driver::{self, RunReport, RunSpec};
 use stablehand::log::Durability;
 use stablehand::recovery::{self, Next};
@@ -54,9 +55,23 @@ pub struct RunArgs {
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     resume: Option<String>,
 
+    /// Continue the latest session of the workspace
+    #[arg(long = "continue", conflicts_with = "resume")]
+    continue_latest: bool,
+
     /// Let the agent run everything without asking
     #[arg(long)]
     force: bool,
+
+    /// What the agent may do at all: plan (make a plan, change nothing), ask (answer, change
+    /// nothing) or edit (change files without asking). Not every agent has every mode
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    mode: Option<Mode>,
+
+    /// How we talk with the agent: pipe (the prompt, then its output), or two-way (it may also ask
+    /// us while it works; claude and codex can)
+    #[arg(long, value_enum, default_value_t = Transport::Pipe)]
+    transport: Transport,
 
     /// How often a run that hung or broke off is tried again, where that is safe
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -123,6 +138,28 @@ fn durability(name: &str) -> Result<Durability, String> {
     }
 }
 
+fn mode(name: &str) -> Result<Mode, String> {
+    Mode::by_name(name).ok_or_else(|| format!("`{name}` is no mode; choose plan, ask or edit"))
+}
+
+/// How we talk with the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Transport {
+    /// The prompt goes in, the output comes out.
+    Pipe,
+    /// Both speak while the agent works.
+    TwoWay,
+}
+
+impl Transport {
+    fn form(self) -> Form {
+        match self {
+            Transport::Pipe => Form::OneTurn,
+            Transport::TwoWay => Form::TwoWay,
+        }
+    }
+}
+
 impl RunArgs {
     fn format(&self) -> Format {
         self.output_format.unwrap_or(if self.print { Format::StreamJson } else { Format::Text })
@@ -147,7 +184,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         durability: args.log_sync,
         verify: args.verify,
         told_by_face: &["run_ended", "spawn_failed"],
-        dialect: plan.agent.dialect,
+        dialect: first.dialect,
         status: true,
     };
     // Before the log is made, so that a session that is taken leaves nothing behind.

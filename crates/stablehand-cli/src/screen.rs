@@ -133,6 +133,7 @@ fn describe(status: &StatusLine, beat: usize) -> String {
     const SPIN: [char; 4] = ['◐', '◓', '◑', '◒'];
     let spin = SPIN.get(beat % SPIN.len()).copied().unwrap_or('•');
     let doing = match (&status.health, &status.tool) {
+        (Health::AwaitingPrompt, _) => "waiting for a prompt".to_owned(),
         (Health::AwaitingApproval, _) => "waiting for an answer".to_owned(),
         (Health::Finishing, _) => "finishing".to_owned(),
         (Health::Stalled, _) => "stopping".to_owned(),

@@ -28,7 +28,7 @@ pub const PROGRAM: &str = "cursor-wrap";
 #[derive(Debug)]
 pub(crate) struct Wrap {
     env: Env,
-    agent: &'static Agent,
+    agent: Agent,
     program: PathBuf,
     request: PlanRequest,
     limits: Limits,
@@ -75,7 +75,7 @@ pub fn main(args: WrapArgs) -> Result<u8, Failure> {
 
 impl Wrap {
     fn new(env: Env, args: WrapArgs) -> Result<Wrap, Failure> {
-        let agent = Agent::by_name("cursor").ok_or_else(|| Failure::new("no such agent"))?;
+        let agent = Agent::Cursor;
         let format = args.format();
         let program = match args.agent_bin {
             Some(program) => program,
@@ -86,8 +86,8 @@ impl Wrap {
             force: args.force,
             model: args.model,
             workspace: args.workspace,
-            partial_output: false,
             extra: args.extra,
+            ..PlanRequest::default()
         };
         agent.plan(program.clone(), &request)?;
         Ok(Wrap {
@@ -113,15 +113,17 @@ impl Wrap {
         if let Some(session) = resume {
             request.resume = Some(session.clone());
         }
-        let Plan { mut launch, dialect } = self.agent.plan(self.program.clone(), &request)?;
+        let Plan { mut launch, dialect, .. } = self.agent.plan(self.program.clone(), &request)?;
         launch.env.extend(self.env.non_interactive());
         let spec = RunSpec {
             run: stablehand::new_run_id(),
-            agent: self.agent.name.to_owned(),
+            agent: self.agent.name().to_owned(),
             dialect,
             launch,
             keeper: self.env.keeper(),
             prompt: prompt.as_bytes().to_vec(),
+            talk: None,
+            exit_codes: self.agent.row().exit_codes,
             limits: self.limits.clone(),
             stages: Stages::default(),
             observe_only: false,

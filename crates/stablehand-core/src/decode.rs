@@ -12,15 +12,17 @@ mod failure;
 mod gemini;
 mod kit;
 mod opencode;
+mod questions;
 mod qwen;
 mod summary;
 
 use crate::event::EventKind;
 use crate::json::Scan;
 use crate::line::Line;
+use crate::speak::{Opening, Speak};
 
-pub use claude::ClaudeDecoder;
-pub use codex::{CodexAppDecoder, CodexDecoder};
+pub use claude::{ClaudeDecoder, ClaudeSpeaker};
+pub use codex::{CodexAppDecoder, CodexAppSpeaker, CodexDecoder};
 pub use copilot::CopilotDecoder;
 pub use cursor::CursorDecoder;
 pub use failure::failure_of;
@@ -117,6 +119,20 @@ impl Dialect {
             Dialect::CodexApp => Box::new(CodexAppDecoder::default()),
             Dialect::Claude => Box::new(ClaudeDecoder::default()),
             Dialect::Qwen => Box::new(qwen::decoder()),
+        }
+    }
+
+    /// Whoever speaks to the agent in this dialect, where it listens.
+    pub fn speaker(self, opening: &Opening) -> Option<Box<dyn Speak>> {
+        match self {
+            Dialect::Claude => Some(Box::new(ClaudeSpeaker::default())),
+            Dialect::CodexApp => Some(Box::new(CodexAppSpeaker::new(opening.clone()))),
+            Dialect::Cursor
+            | Dialect::Gemini
+            | Dialect::OpenCode
+            | Dialect::Copilot
+            | Dialect::Codex
+            | Dialect::Qwen => None,
         }
     }
 }

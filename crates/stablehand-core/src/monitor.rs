@@ -101,6 +101,8 @@ pub struct Monitor {
     ended: bool,
     approval: bool,
     backpressure: bool,
+    /// Between two turns of one process.
+    resting: bool,
     health: Health,
     health_since: Moment,
     /// When anything was last heard.
@@ -142,6 +144,7 @@ impl Monitor {
             ended: false,
             approval: false,
             backpressure: false,
+            resting: false,
             health: Health::Starting,
             health_since: now,
             liveness: now,
@@ -183,6 +186,14 @@ impl Monitor {
                 self.approval = on;
                 self.hold(now);
             }
+            Input::Resting(on) => {
+                self.resting = on;
+                self.hold(now);
+                if !on {
+                    self.restart(self.clock.at(now));
+                }
+            }
+            Input::Prompted => self.on_prompted(t),
             Input::AgentExited => self.ended = true,
             Input::Witness { tree_cpu, window, other_activity } => {
                 self.on_witness(tree_cpu, window, other_activity, t, out);
@@ -426,6 +437,16 @@ impl Monitor {
         self.finishing = Some(Finishing { since: t, overdue: false });
     }
 
+    /// What ended was an earlier turn.
+    fn on_prompted(&mut self, t: Moment) {
+        self.finishing = None;
+        if self.phase != Phase::Starting {
+            self.phase = Phase::Prompted;
+        }
+        self.last = Last::Nothing;
+        self.restart(t);
+    }
+
     fn note(&mut self, kind: &EventKind, native: &str) {
         self.trail.note(if native.is_empty() { kind.name() } else { native });
     }
@@ -481,7 +502,7 @@ impl Monitor {
     fn hold(&mut self, now: Moment) {
         // An answer of the witnesses would come while nobody waits for it.
         self.asked = None;
-        self.clock.hold(self.approval || self.backpressure, now);
+        self.clock.hold(self.approval || self.backpressure || self.resting, now);
     }
 
     fn view(&self) -> View<'_> {

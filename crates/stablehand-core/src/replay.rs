@@ -23,6 +23,9 @@ pub struct EventReader {
     stdout: Reader,
     stderr: Reader,
     kinds: Vec<EventKind>,
+    /// Questions that we answered. Some agents show the answer once more in what became of the
+    /// call; it is told once.
+    answered: Vec<String>,
 }
 
 impl std::fmt::Debug for EventReader {
@@ -48,6 +51,7 @@ impl EventReader {
             stdout: Reader::default(),
             stderr: Reader::default(),
             kinds: Vec::new(),
+            answered: Vec::new(),
         }
     }
 
@@ -62,6 +66,7 @@ impl EventReader {
                     // A new process says everything anew, its session too; so does its decoder.
                     self.decoder = self.dialect.decoder();
                     self.session = None;
+                    self.answered.clear();
                     if let Some(run) = fields.get("run").and_then(Value::string) {
                         self.run = RunId(run);
                     }
@@ -120,8 +125,20 @@ impl EventReader {
 
     fn stamp(&mut self, at: UnixMillis, origin: Origin, out: &mut Vec<Event>) {
         for kind in self.kinds.drain(..) {
-            if let EventKind::SessionStarted { native_id, .. } = &kind {
-                self.session = Some(native_id.clone());
+            match &kind {
+                EventKind::SessionStarted { native_id, .. } => {
+                    self.session = Some(native_id.clone());
+                }
+                EventKind::ApprovalResolved { id, .. } => {
+                    if self.answered.contains(id) {
+                        continue;
+                    }
+                    self.answered.push(id.clone());
+                }
+                // An id may be used again for another question.
+                EventKind::ApprovalRequested { id, .. } => self.answered.retain(|it| it != id),
+                EventKind::TurnEnded { .. } => self.answered.clear(),
+                _ => {}
             }
             self.seq.0 += 1;
             let (session, run) = (self.session.clone(), self.run.clone());

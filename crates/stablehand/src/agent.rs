@@ -10,30 +10,71 @@ mod cursor;
 mod demo;
 mod gemini;
 mod opencode;
+mod plan;
 mod qwen;
 
-use crate::keeper::Launch;
+pub use plan::{Form, Mode, NON_INTERACTIVE, Plan, PlanError, PlanRequest, redacted};
+
 use stablehand_core::Dialect;
-use stablehand_core::id::SessionId;
+use stablehand_core::event::FailureKind;
+use stablehand_core::monitor::Limits;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use thiserror::Error;
 
-/// One agent that we know how to run.
+/// One agent that we know how to run: a row of the table.
 #[derive(Debug)]
-pub struct Agent {
+pub struct Row {
     /// Its name on the command line.
     pub name: &'static str,
     /// Its programs, in the order in which PATH is searched for them; none is built in.
     pub programs: &'static [&'static str],
     /// How its output is read.
     pub dialect: Dialect,
-    /// The arguments for a request; the prompt goes by standard input, which is then closed.
+    /// The arguments of a run of one turn; the prompt goes by standard input, which is then closed.
     arguments: fn(&PlanRequest) -> Vec<OsString>,
+    /// Its own words for our modes. An agent without a word for one refuses it.
+    modes: &'static [(Mode, &'static [&'static str])],
     /// How it is told where to work.
     workspace: Workspace,
     /// Variables that it needs set, or must not inherit.
     env: &'static [(&'static str, Option<&'static str>)],
+    /// How one process takes many turns, where it can.
+    pub two_way: Option<TwoWay>,
+    /// When its stream tells of a tool.
+    pub tools: ToolsSeen,
+    /// What its exit codes mean, where they mean something that its stream does not say.
+    pub exit_codes: &'static [ExitMeaning],
+    /// What it needs of the limits that nobody chose.
+    limits: fn(&mut Limits),
+}
+
+/// How one process takes many turns.
+#[derive(Debug)]
+pub struct TwoWay {
+    /// What is spoken then, in both directions.
+    pub dialect: Dialect,
+    /// The arguments.
+    arguments: fn(&PlanRequest) -> Vec<OsString>,
+}
+
+/// When an agent's stream tells of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolsSeen {
+    /// When it begins and when it ends.
+    BeginningAndEnd,
+    /// Only when it is over: a silence may be a tool at work, so silence is judged like one.
+    AfterTheFact,
+}
+
+/// What an exit code means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExitMeaning {
+    /// The code.
+    pub code: i32,
+    /// What kind of failure it is.
+    pub failure: FailureKind,
+    /// For a person: what it means, and what to do.
+    pub text: &'static str,
 }
 
 /// How an agent is told where to work.
@@ -45,146 +86,102 @@ enum Workspace {
     StartedThere,
 }
 
-/// Every agent.
-pub static AGENTS: &[Agent] =
-    &[cursor::ROW, claude::ROW, codex::ROW, gemini::ROW, opencode::ROW, qwen::ROW, demo::ROW];
+/// Makes the enumeration and the table of the same lines.
+macro_rules! agents {
+    ($($(#[$doc:meta])* $agent:ident => $file:ident,)*) => {
+        /// An agent that we know how to run.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Agent {
+            $($(#[$doc])* $agent,)*
+        }
 
-/// What is asked of an agent, in our words.
-#[derive(Clone, Debug, Default)]
-pub struct PlanRequest {
-    /// Continue this session.
-    pub resume: Option<SessionId>,
-    /// The agent may run everything without asking.
-    pub force: bool,
-    /// Which model.
-    pub model: Option<String>,
-    /// Where to work.
-    pub workspace: Option<PathBuf>,
-    /// Text as it is made, where the agent can: signs of life for the monitor.
-    pub partial_output: bool,
-    /// More arguments, as they are.
-    pub extra: Vec<OsString>,
+        impl Agent {
+            /// Every agent.
+            pub const ALL: &'static [Agent] = &[$(Agent::$agent),*];
+
+            /// Its row of the table.
+            pub fn row(self) -> &'static Row {
+                match self {
+                    $(Agent::$agent => &$file::ROW,)*
+                }
+            }
+        }
+    };
 }
 
-/// Why an agent cannot be started.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// No program of that agent on PATH.
-    #[error("no program of {agent} was found on PATH (looked for {looked_for})")]
-    NotFound {
-        /// Which agent.
-        agent: &'static str,
-        /// The names that were tried.
-        looked_for: String,
-    },
-    /// An id that the agent would read as an option, or that holds control characters.
-    #[error(
-        "`{id}` cannot be a session id: it is empty, begins with a dash or has control characters"
-    )]
-    UnsafeSession {
-        /// The id, safe to show.
-        id: String,
-    },
-}
-
-/// How an agent will be started.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// What the keeper starts.
-    pub launch: Launch,
-    /// How its output is read.
-    pub dialect: Dialect,
+agents! {
+    /// Cursor's `cursor-agent`.
+    Cursor => cursor,
+    /// Anthropic's Claude Code.
+    Claude => claude,
+    /// The Codex CLI.
+    Codex => codex,
+    /// Google's Gemini CLI.
+    Gemini => gemini,
+    /// OpenCode.
+    OpenCode => opencode,
+    /// Qwen Code.
+    Qwen => qwen,
+    /// The built-in agent, which needs no account.
+    Demo => demo,
 }
 
 impl Agent {
     /// The agent of that name.
-    pub fn by_name(name: &str) -> Option<&'static Agent> {
-        AGENTS.iter().find(|agent| agent.name == name)
+    pub fn by_name(name: &str) -> Option<Agent> {
+        Self::ALL.iter().copied().find(|agent| agent.name() == name)
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        self.row().name
     }
 
     /// Its program on a search path, given as the value of PATH.
-    pub fn find(&self, path: Option<&OsStr>) -> Result<PathBuf, PlanError> {
+    pub fn find(self, path: Option<&OsStr>) -> Result<PathBuf, PlanError> {
         let folders: Vec<PathBuf> =
             path.map(|p| std::env::split_paths(p).collect()).unwrap_or_default();
-        self.programs
+        self.row()
+            .programs
             .iter()
             .find_map(|name| {
                 folders.iter().map(|folder| folder.join(name)).find(|file| is_executable(file))
             })
             .ok_or_else(|| PlanError::NotFound {
-                agent: self.name,
-                looked_for: self.programs.join(", "),
+                agent: self.name(),
+                looked_for: self.row().programs.join(", "),
             })
     }
 
-    /// The plan for a request.
-    pub fn plan(&self, program: PathBuf, request: &PlanRequest) -> Result<Plan, PlanError> {
-        if let Some(id) = request.resume.as_ref().filter(|id| !id.is_safe_argument()) {
-            let id = stablehand_core::text::excerpt(id.0.as_bytes(), 64);
-            return Err(PlanError::UnsafeSession { id });
+    /// The modes that it has.
+    pub fn modes(self) -> impl Iterator<Item = Mode> {
+        self.row().modes.iter().map(|(mode, _)| *mode)
+    }
+
+    /// Limits that nobody chose, as this agent needs them.
+    pub fn adjust(self, limits: &mut Limits) {
+        (self.row().limits)(limits);
+        if self.row().tools == ToolsSeen::AfterTheFact && limits.idle_is_default {
+            // A silence may be a command at work.
+            limits.idle = limits.idle.max(limits.class.execute);
         }
-        let args = (self.arguments)(request);
-        let env = self.env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
-        let cwd = request.workspace.clone().filter(|_| self.workspace == Workspace::StartedThere);
-        let launch = Launch { program, args, env: env.collect(), cwd };
-        Ok(Plan { launch, dialect: self.dialect })
     }
 }
 
-/// The beginning of a list of arguments.
-fn words(words: &[&str]) -> Vec<OsString> {
-    words.iter().map(Into::into).collect()
-}
-
-/// An option and its value, where there is one.
-fn option(args: &mut Vec<OsString>, name: &str, value: Option<impl Into<OsString>>) {
-    if let Some(value) = value {
-        args.extend([name.into(), value.into()]);
-    }
-}
+/// Most agents need nothing of the limits.
+fn as_they_are(_: &mut Limits) {}
 
 fn is_executable(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// Variables that keep tools from asking a person who is not there. Set for the agent and so for
-/// all its tools, unless the user has set them otherwise.
-pub const NON_INTERACTIVE: &[(&str, &str)] = &[
-    ("CI", "1"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_ASKPASS", "true"),
-    ("GH_PROMPT_DISABLED", "1"),
-    ("DEBIAN_FRONTEND", "noninteractive"),
-    ("npm_config_yes", "true"),
-    ("PAGER", "cat"),
-    ("GIT_PAGER", "cat"),
-];
-
-/// Options whose values are secrets, for every agent: they are not written down.
-const SECRET_OPTIONS: &[&str] = &["--api-key", "--auth-token", "--header", "-H", "--token"];
-
-/// A command line that may be written down.
-pub fn redacted(launch: &Launch) -> Vec<String> {
-    let mut hide_next = false;
-    let shown = launch.args.iter().map(|arg| {
-        let arg = arg.to_string_lossy();
-        if std::mem::take(&mut hide_next) {
-            return "[redacted]".to_owned();
-        }
-        hide_next = SECRET_OPTIONS.contains(&arg.as_ref());
-        match arg.split_once('=') {
-            Some((name, _)) if SECRET_OPTIONS.contains(&name) => format!("{name}=[redacted]"),
-            _ => arg.into_owned(),
-        }
-    });
-    std::iter::once(launch.program.to_string_lossy().into_owned()).chain(shown).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keeper::Launch;
+    use stablehand_core::id::SessionId;
 
     fn args(agent: &str, request: &PlanRequest) -> Vec<String> {
         let plan = Agent::by_name(agent).unwrap().plan("x".into(), request).unwrap();
@@ -198,8 +195,8 @@ mod tests {
             force: true,
             model: Some("auto".into()),
             workspace: Some("/w".into()),
-            partial_output: false,
             extra: vec!["--mode".into(), "plan".into()],
+            ..PlanRequest::default()
         };
         let expected = "--print --output-format stream-json --resume s1 --force --model auto \
                         --workspace /w --mode plan";
@@ -219,6 +216,7 @@ mod tests {
             workspace: Some("/w".into()),
             partial_output: true,
             extra: vec!["--more".into()],
+            ..PlanRequest::default()
         };
         let table = [
             (
@@ -232,7 +230,7 @@ mod tests {
                  --dangerously-bypass-approvals-and-sandbox --more resume s1 -",
             ),
             ("gemini", "--output-format stream-json --resume s1 --model m --yolo --more"),
-            ("opencode", "run --format json --session s1 --model m --more"),
+            ("opencode", "run --format json --session s1 --model m --thinking --auto --more"),
             ("qwen", "--output-format stream-json --resume s1 --model m --yolo --more"),
         ];
         for (agent, expected) in table {
@@ -244,6 +242,85 @@ mod tests {
             args("codex", &PlanRequest::default()).join(" "),
             "exec --json --skip-git-repo-check -"
         );
+    }
+
+    #[test]
+    fn modes_are_in_the_words_of_the_agent_or_refused() {
+        let table = [
+            ("cursor", Mode::Plan, Some("--mode plan")),
+            ("cursor", Mode::Edit, None),
+            ("claude", Mode::Plan, Some("--permission-mode plan")),
+            ("claude", Mode::Edit, Some("--permission-mode acceptEdits")),
+            ("claude", Mode::Ask, None),
+            ("codex", Mode::Ask, Some("--sandbox read-only")),
+            ("codex", Mode::Edit, Some("--sandbox workspace-write")),
+            ("gemini", Mode::Plan, Some("--approval-mode plan")),
+            ("opencode", Mode::Plan, Some("--agent plan")),
+            ("qwen", Mode::Edit, Some("--approval-mode auto-edit")),
+            ("demo", Mode::Plan, None),
+        ];
+        for (agent, mode, expected) in table {
+            let request = PlanRequest { mode: Some(mode), ..PlanRequest::default() };
+            let plan = Agent::by_name(agent).unwrap().plan("x".into(), &request);
+            match (plan, expected) {
+                (Ok(_), Some(words)) => {
+                    let args = args(agent, &request).join(" ");
+                    assert!(args.contains(words), "{agent}: {args}");
+                }
+                (Err(PlanError::NoSuchMode { .. }), None) => {}
+                (plan, expected) => panic!("{agent} {mode:?}: {plan:?}, not {expected:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_latest_session_is_continued_in_the_words_of_the_agent() {
+        let request = PlanRequest { continue_latest: true, ..PlanRequest::default() };
+        let table = [
+            ("cursor", "--continue"),
+            ("claude", "--continue"),
+            ("codex", "resume --last -"),
+            ("gemini", "--resume latest"),
+            ("opencode", "--continue"),
+            ("qwen", "--continue"),
+        ];
+        for (agent, words) in table {
+            let args = args(agent, &request).join(" ");
+            assert!(args.contains(words), "{agent}: {args}");
+        }
+    }
+
+    #[test]
+    fn who_can_talk_has_a_plan_for_it_and_the_others_say_who_can() {
+        let request = PlanRequest { form: Form::TwoWay, force: true, ..PlanRequest::default() };
+        assert_eq!(
+            args("claude", &request).join(" "),
+            "-p --input-format stream-json --permission-prompt-tool stdio \
+             --output-format stream-json --verbose --dangerously-skip-permissions"
+        );
+        assert_eq!(args("codex", &request).join(" "), "app-server");
+        for agent in Agent::ALL {
+            match agent.plan("x".into(), &request) {
+                Ok(plan) => {
+                    assert!(plan.dialect.speaker(&plan.opening.unwrap()).is_some(), "{agent:?}");
+                }
+                Err(PlanError::NotTwoWay { able, .. }) => assert_eq!(able, "claude, codex"),
+                Err(error) => panic!("{agent:?}: {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn silence_of_an_agent_that_hides_its_tools_is_judged_like_a_tool() {
+        let mut limits = Limits::modern();
+        Agent::OpenCode.adjust(&mut limits);
+        assert_eq!(limits.idle, limits.class.execute);
+        // What somebody chose stays.
+        let mut limits = Limits { idle_is_default: false, ..Limits::modern() };
+        let chosen = limits.clone();
+        Agent::OpenCode.adjust(&mut limits);
+        Agent::Gemini.adjust(&mut limits);
+        assert_eq!(limits, chosen);
     }
 
     #[test]

@@ -5,12 +5,13 @@
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::{pipe, read, write};
+use stablehand_core::speak::Answer;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What somebody wants of a running driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Stop the run, beginning with an interrupt; a second one kills at once. Carries the signal
     /// number that our own exit status should show.
@@ -22,6 +23,19 @@ pub enum Request {
     Dump,
     /// Whoever read our output is gone.
     ReaderGone,
+    /// A further prompt, in a conversation. It waits until the turn that is on is over.
+    Prompt(String),
+    /// End the turn, not the process; where the agent cannot, the process.
+    Cancel,
+    /// An answer to a question of the agent.
+    Answer {
+        /// The id that it was asked under.
+        id: String,
+        /// The answer.
+        answer: Answer,
+    },
+    /// No prompt comes any more: the process may end after the turn that is on.
+    Finish,
 }
 
 /// The sending end.
@@ -69,8 +83,15 @@ impl Requests {
 
     /// The next request, if any.
     pub fn next(&self) -> Option<Request> {
+        self.take(|_| true)
+    }
+
+    /// The next request that can be served; the others keep their places.
+    pub fn take(&self, wanted: impl Fn(&Request) -> bool) -> Option<Request> {
         let mut drain = [0; 64];
         while matches!(read(&self.wake, &mut drain), Ok(1..)) {}
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = queue.iter().position(wanted)?;
+        queue.remove(at)
     }
 }

@@ -19,13 +19,15 @@ mod select;
 mod status;
 mod stop;
 mod streams;
+mod talk;
 
 pub use ending::{Ending, RunReport};
 pub use facts::{Facts, Progress};
 pub use status::{StatusCell, StatusLine};
 pub use stop::Stages;
+pub use talk::{Approvals, TalkSpec};
 
-use crate::agent;
+use crate::agent::{self, ExitMeaning};
 use crate::clock::{RunClock, unix_now};
 use crate::control::Requests;
 use crate::keeper::{Keeper, KeeperProgram, Launch, SpawnError};
@@ -42,6 +44,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use stop::StopState;
 use streams::{StderrStream, StdoutStream};
+use talk::Talk;
 
 /// After the agent's exit, its pipes are read until so long nothing came.
 const DRAIN_IDLE: Duration = Duration::from_millis(200);
@@ -77,8 +80,13 @@ pub struct RunSpec {
     pub launch: Launch,
     /// How our keeper is started.
     pub keeper: KeeperProgram,
-    /// What the agent gets on its standard input, which is then closed.
+    /// What the agent gets on its standard input, which is then closed; in a conversation, the
+    /// first prompt, where there is one.
     pub prompt: Vec<u8>,
+    /// A conversation with one process, where the dialect has one.
+    pub talk: Option<TalkSpec>,
+    /// What the agent's exit codes mean.
+    pub exit_codes: &'static [ExitMeaning],
     /// When silence is too long.
     pub limits: Limits,
     /// How an agent is stopped.
@@ -115,12 +123,18 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 argv: agent::redacted(&spec.launch),
             };
             log.decide(Level::Info, "agent_spawned", &notes::spawned(spec, &keeper), Some(&event));
+            let talk = spec.talk.as_ref().and_then(|talk| {
+                let speaker = spec.dialect.speaker(&talk.opening)?;
+                Some(Talk::new(talk, speaker))
+            });
             let mut driver = Driver {
                 clock: RunClock::start(),
                 monitor: Monitor::new(spec.limits.clone(), stablehand_core::Moment::START),
                 stdout: StdoutStream::new(pipes.stdout, spec.dialect, spec.verify),
                 stderr: StderrStream::new(pipes.stderr),
-                prompt: PromptWriter::new(pipes.stdin, spec.prompt.clone()),
+                prompt: talk::writer(pipes.stdin, &spec.prompt, talk.is_some()),
+                talk,
+                asking: false,
                 facts: Facts::default(),
                 actions: Vec::new(),
                 stop: StopState::new(spec.stages),
@@ -144,6 +158,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 began,
             };
             driver.take_known_lease();
+            driver.open_talk();
             driver.run()
         }
         Err(error) => could_not_start(spec, log, error),
@@ -169,6 +184,10 @@ struct Driver<'a> {
     stdout: StdoutStream,
     stderr: StderrStream,
     prompt: PromptWriter,
+    /// The conversation, where there is one.
+    talk: Option<Talk>,
+    /// A question of the agent's waits for somebody.
+    asking: bool,
     facts: Facts,
     actions: Vec<Action>,
     stop: StopState,
@@ -214,6 +233,7 @@ impl Driver<'_> {
         while self.phase != Phase::Over {
             self.wait();
             self.act();
+            self.advance_talk();
             self.judge_if_due();
             self.act();
             self.advance_stop();
@@ -228,7 +248,7 @@ impl Driver<'_> {
         self.read_rest();
         self.act();
         let report = RunReport {
-            end: ending::conclude(&self.facts, self.stop.reason(), self.judged.as_ref()),
+            end: self.conclude(),
             exit: self.exit.unwrap_or(ProcessExit::Unknown),
             forced: self.stop.reason().is_some(),
             leaked: std::mem::take(&mut self.leaked),
@@ -243,10 +263,27 @@ impl Driver<'_> {
             bytes: self.stdout.bytes(),
             digest: self.stdout.digest(),
             elapsed: self.clock.now().0,
+            meaning: ending::meaning(self.spec.exit_codes, self.exit),
         };
         let report = report.with_last_words(self.log, self.began, self.spec.dialect);
         report.write_down(self.log);
         report
+    }
+}
+
+impl Driver<'_> {
+    fn conclude(&self) -> Ending {
+        let result = self.facts.result.as_ref();
+        if self.stop.reason().is_none()
+            && self.talk.as_ref().is_some_and(|talk| talk.was_cancelled(result))
+        {
+            return Ending {
+                end: SessionEnd::Interrupted,
+                by: stablehand_core::event::EndedBy::Person,
+                signal: Some(2),
+            };
+        }
+        ending::conclude(&self.facts, self.stop.reason(), self.judged.as_ref())
     }
 }
 

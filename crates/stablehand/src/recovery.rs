@@ -64,7 +64,8 @@ pub fn next(report: &RunReport, tried: u32, allowed: u32) -> Next {
     if !report.survivors.is_empty() {
         return stop("processes of the last run are still alive");
     }
-    if let Some(why) = report.stderr_tail.as_deref().and_then(hopeless) {
+    let told = report.stderr_tail.as_deref().and_then(failure_of);
+    if let Some(why) = told.or(report.meaning.map(|meaning| meaning.failure)).and_then(hopeless) {
         return stop(why);
     }
     let seed = report.session.as_ref().map_or(0, |id| digest64(id.0.as_bytes()));
@@ -83,9 +84,9 @@ pub fn next(report: &RunReport, tried: u32, allowed: u32) -> Next {
     }
 }
 
-/// Failures that another try cannot mend, as far as the agent's last words tell.
-fn hopeless(stderr: &str) -> Option<&'static str> {
-    match failure_of(stderr)? {
+/// Failures that another try cannot mend, as far as the agent's last words or its exit code tell.
+fn hopeless(failure: FailureKind) -> Option<&'static str> {
+    match failure {
         FailureKind::Auth => Some("the agent is not logged in"),
         FailureKind::Approval => Some("an approval or the trust of the workspace is missing"),
         FailureKind::BadModel => Some("the model cannot be used"),
@@ -132,6 +133,7 @@ mod tests {
             bytes: 0,
             digest: None,
             elapsed: Duration::ZERO,
+            meaning: None,
         }
     }
 

@@ -3,8 +3,8 @@
 use super::RunArgs;
 use crate::env::Env;
 use crate::failure::Failure;
-use stablehand::agent::{self, AGENTS, Agent, PlanRequest};
-use stablehand::driver::{RunSpec, Stages};
+use stablehand::agent::{self, Agent, PlanRequest, ToolsSeen};
+use stablehand::driver::{Approvals, RunSpec, Stages, TalkSpec};
 use stablehand::lease::Lease;
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
@@ -15,13 +15,14 @@ use std::path::PathBuf;
 /// What will be done.
 #[derive(Debug)]
 pub(super) struct RunPlan {
-    pub(super) agent: &'static Agent,
+    pub(super) agent: Agent,
     pub(super) resume: Option<SessionId>,
     pub(super) log_dir: PathBuf,
     leases: PathBuf,
     program: PathBuf,
     request: PlanRequest,
     limits: Limits,
+    approvals: Approvals,
     stages: Stages,
     env: Env,
     keep_env: bool,
@@ -32,14 +33,14 @@ pub(super) struct RunPlan {
 impl RunPlan {
     pub(super) fn new(args: &RunArgs, env: &Env) -> Result<RunPlan, Failure> {
         let agent = Agent::by_name(&args.agent).ok_or_else(|| {
-            let known: Vec<_> = AGENTS.iter().map(|agent| agent.name).collect();
+            let known: Vec<_> = Agent::ALL.iter().map(|agent| agent.name()).collect();
             Failure::usage(format!("no agent is called `{}`", args.agent))
                 .hint(format!("choose one of: {}", known.join(", ")))
         })?;
         let program = match &args.agent_bin {
             Some(program) => program.clone(),
             // An agent without a program of its own is built into ours.
-            None if agent.programs.is_empty() => env.program.clone(),
+            None if agent.row().programs.is_empty() => env.program.clone(),
             None => agent.find(env.path.as_deref())?,
         };
         let stages = args
@@ -60,16 +61,20 @@ impl RunPlan {
             program,
             request: PlanRequest {
                 resume: None,
+                continue_latest: args.continue_latest,
                 force: args.force,
+                mode: args.mode,
+                form: args.transport.form(),
                 model: args.model.clone(),
                 workspace: args.workspace.clone(),
                 partial_output: true,
                 extra: args.extra.clone(),
             },
             limits: match &args.model {
-                Some(model) => args.limits.limits().for_model(model),
-                None => args.limits.limits(),
+                Some(model) => args.limits.limits(agent).for_model(model),
+                None => args.limits.limits(agent),
             },
+            approvals: if args.force { Approvals::Allow } else { Approvals::Deny },
             stages,
             env: env.clone(),
             keep_env: args.keep_env,
@@ -84,18 +89,27 @@ impl RunPlan {
         prompt: &[u8],
         resume: Option<SessionId>,
     ) -> Result<RunSpec, Failure> {
-        let request = PlanRequest { resume: resume.clone(), ..self.request.clone() };
+        // What is resumed by name is no longer the latest.
+        let continue_latest = self.request.continue_latest && resume.is_none();
+        let request =
+            PlanRequest { resume: resume.clone(), continue_latest, ..self.request.clone() };
         let mut plan = self.agent.plan(self.program.clone(), &request)?;
         if !self.keep_env {
             plan.launch.env.extend(self.env.non_interactive());
         }
         Ok(RunSpec {
             run: stablehand::new_run_id(),
-            agent: self.agent.name.to_owned(),
+            agent: self.agent.name().to_owned(),
             dialect: plan.dialect,
             launch: plan.launch,
             keeper: self.env.keeper(),
             prompt: prompt.to_vec(),
+            talk: plan.opening.map(|opening| TalkSpec {
+                opening,
+                stays: false,
+                approvals: self.approvals,
+            }),
+            exit_codes: self.agent.row().exit_codes,
             limits: self.limits.clone(),
             stages: self.stages,
             observe_only: self.observe_only,
@@ -108,7 +122,7 @@ impl RunPlan {
     /// Refuses early where another run has the session; the driver takes the lease itself.
     pub(super) fn check_lease(&self) -> Result<(), Failure> {
         if let Some(session) = &self.resume {
-            drop(Lease::take(&self.leases, self.agent.name, session)?);
+            drop(Lease::take(&self.leases, self.agent.name(), session)?);
         }
         Ok(())
     }
@@ -132,12 +146,27 @@ pub(super) fn print(spec: &RunSpec, plan: &RunPlan) -> Result<u8, Failure> {
         })
         .collect();
     let argv = agent::redacted(&spec.launch);
+    let exit_codes: serde_json::Map<String, serde_json::Value> = spec
+        .exit_codes
+        .iter()
+        .map(|meaning| (meaning.code.to_string(), meaning.text.into()))
+        .collect();
     let text = serde_json::json!({
         "agent": spec.agent,
         "program": argv.first(),
         "args": argv.get(1..),
         "env": env,
-        "stdin": format!("the prompt, {} bytes, then closed", spec.prompt.len()),
+        "cwd": spec.launch.cwd,
+        "stdin": match &spec.talk {
+            None => format!("the prompt, {} bytes, then closed", spec.prompt.len()),
+            Some(_) => format!("the prompt, {} bytes, in a conversation", spec.prompt.len()),
+        },
+        "tools_seen": match plan.agent.row().tools {
+            ToolsSeen::BeginningAndEnd => "when they begin and when they end",
+            ToolsSeen::AfterTheFact => "only when they are over",
+        },
+        "interrupted_by": if spec.talk.is_some() { "a message, then signals" } else { "signals" },
+        "exit_codes": exit_codes,
         "dialect": spec.dialect.name(),
         "resume": spec.resumed_from,
         "log_dir": plan.log_dir,

@@ -13,6 +13,7 @@ mod ending;
 mod fields;
 mod flavor;
 mod outcome;
+mod speak;
 mod system;
 mod table;
 mod text;
@@ -32,6 +33,8 @@ use fields::Fields;
 use std::borrow::Cow;
 use system::Told;
 use text::{Ids, Sink, Texts, owned};
+
+pub use speak::ClaudeSpeaker;
 
 pub(super) use flavor::Flavor;
 pub(super) use table::{Reads, Row, row};

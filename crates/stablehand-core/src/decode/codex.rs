@@ -10,6 +10,7 @@ mod app;
 mod calls;
 mod question;
 mod shell;
+mod speak;
 mod text;
 mod thread;
 mod tools;
@@ -26,6 +27,7 @@ use thread::{Phase, Thread, usage};
 use wire::{Wire, said};
 
 pub use app::CodexAppDecoder;
+pub use speak::CodexAppSpeaker;
 
 /// How many characters of a line that was not understood are shown.
 const EXCERPT: usize = 200;

@@ -17,6 +17,8 @@ pub enum Health {
     InTool,
     /// Somebody must decide; no limit runs.
     AwaitingApproval,
+    /// Between two turns of a conversation; no limit runs.
+    AwaitingPrompt,
     /// Silent for longer than usual, not yet long enough for a verdict.
     Quiet,
     /// Our own reader is slow; no limit runs.

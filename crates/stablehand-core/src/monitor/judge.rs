@@ -383,6 +383,8 @@ impl Monitor {
             Health::AwaitingApproval
         } else if self.backpressure {
             Health::Backpressure
+        } else if self.resting {
+            Health::AwaitingPrompt
         } else if self.finishing.is_some() {
             Health::Finishing
         } else if t > self.liveness && t >= self.quiet_at() {
@@ -416,6 +418,7 @@ impl Monitor {
                 many => format!("{} tools are open", many.len()),
             },
             Health::AwaitingApproval => "somebody is asked; no limit runs".to_owned(),
+            Health::AwaitingPrompt => "the turn is over; no limit runs".to_owned(),
             Health::Quiet => format!("no output for {}", words::span(t.since(self.liveness))),
             Health::Backpressure => "our own reader is slow; no limit runs".to_owned(),
             Health::Finishing => "the agent says that the turn is over".to_owned(),

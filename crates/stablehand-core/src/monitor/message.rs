@@ -40,6 +40,11 @@ pub enum Input<'a> {
     },
     /// A person was asked, or has answered; no limit runs meanwhile.
     ApprovalPending(bool),
+    /// The agent waits for its next prompt, between two turns of one process, or does so no longer;
+    /// no limit runs meanwhile.
+    Resting(bool),
+    /// A further prompt was given to the same process: a turn begins, and every limit with it.
+    Prompted,
     /// Traffic beside the stream: a hook called us.
     SideChannel,
 }

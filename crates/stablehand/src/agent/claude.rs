@@ -1,35 +1,60 @@
 //! Anthropic's Claude Code.
 //!
 //! It prints its stream only with `--verbose`. It must not believe that it runs inside of itself,
-//! and it must not replace itself in the middle of a run.
+//! and it must not replace itself in the middle of a run. In a conversation it takes prompts as
+//! JSON lines, and `--permission-prompt-tool stdio` makes it ask there too.
 
-use super::{Agent, PlanRequest, Workspace, option, words};
+use super::plan::{flag, option, words};
+use super::{Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
 
-pub(super) const ROW: Agent = Agent {
+const MODES: &[(Mode, &[&str])] = &[
+    (Mode::Plan, &["--permission-mode", "plan"]),
+    (Mode::Edit, &["--permission-mode", "acceptEdits"]),
+];
+
+pub(super) static ROW: Row = Row {
     name: "claude",
     programs: &["claude"],
     dialect: Dialect::Claude,
     arguments,
+    modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[
         ("CLAUDECODE", None),
         ("CLAUDE_CODE_ENTRYPOINT", None),
         ("DISABLE_AUTOUPDATER", Some("1")),
+        ("DISABLE_TELEMETRY", Some("1")),
+        ("DISABLE_ERROR_REPORTING", Some("1")),
     ],
+    two_way: Some(TwoWay { dialect: Dialect::Claude, arguments: two_way }),
+    tools: ToolsSeen::BeginningAndEnd,
+    // It exits with 1 for every failure, and its last line says which.
+    exit_codes: &[],
+    limits: as_they_are,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
-    let mut args = words(&["-p", "--output-format", "stream-json", "--verbose"]);
-    if request.partial_output {
-        args.push("--include-partial-messages".into());
-    }
-    option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
-    option(&mut args, "--model", request.model.as_ref());
-    if request.force {
-        args.push("--dangerously-skip-permissions".into());
-    }
-    args.extend(request.extra.iter().cloned());
+    let mut args = words(&["-p"]);
+    common(&mut args, request);
     args
+}
+
+fn two_way(request: &PlanRequest) -> Vec<OsString> {
+    let mut args =
+        words(&["-p", "--input-format", "stream-json", "--permission-prompt-tool", "stdio"]);
+    common(&mut args, request);
+    args
+}
+
+fn common(args: &mut Vec<OsString>, request: &PlanRequest) {
+    args.extend(words(&["--output-format", "stream-json", "--verbose"]));
+    flag(args, "--include-partial-messages", request.partial_output);
+    option(args, "--resume", request.resume.as_ref().map(|id| &id.0));
+    flag(args, "--continue", request.continue_latest);
+    option(args, "--model", request.model.as_ref());
+    args.extend(request.mode_words(MODES));
+    flag(args, "--dangerously-skip-permissions", request.force);
+    args.extend(request.extra.iter().cloned());
 }

@@ -1,28 +1,49 @@
-//! The Codex CLI, one turn at a time (`codex exec`).
+//! The Codex CLI: one turn at a time (`codex exec`), or a conversation (`codex app-server`).
 //!
 //! A lone `-` makes it read the prompt from standard input; without it an open pipe makes it wait.
+//! What it may do is a sandbox. The app server takes everything but its configuration in its
+//! protocol, and is an option's value away from asking before every command.
 
-use super::{Agent, PlanRequest, Workspace, option, words};
+use super::plan::{flag, option, words};
+use super::{Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
 
-pub(super) const ROW: Agent = Agent {
+const MODES: &[(Mode, &[&str])] =
+    &[(Mode::Ask, &["--sandbox", "read-only"]), (Mode::Edit, &["--sandbox", "workspace-write"])];
+
+pub(super) static ROW: Row = Row {
     name: "codex",
     programs: &["codex"],
     dialect: Dialect::Codex,
     arguments,
+    modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[],
+    two_way: Some(TwoWay { dialect: Dialect::CodexApp, arguments: two_way }),
+    tools: ToolsSeen::BeginningAndEnd,
+    // It exits with 1 for every failure of a turn; a flag that it does not know is 2, on its
+    // standard error.
+    exit_codes: &[],
+    limits: as_they_are,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
     let mut args = words(&["exec", "--json", "--skip-git-repo-check"]);
     option(&mut args, "--model", request.model.as_ref());
-    if request.force {
-        args.push("--dangerously-bypass-approvals-and-sandbox".into());
-    }
+    args.extend(request.mode_words(MODES));
+    flag(&mut args, "--dangerously-bypass-approvals-and-sandbox", request.force);
     args.extend(request.extra.iter().cloned());
     option(&mut args, "resume", request.resume.as_ref().map(|id| &id.0));
+    if request.continue_latest {
+        args.extend(words(&["resume", "--last"]));
+    }
     args.push("-".into());
+    args
+}
+
+fn two_way(request: &PlanRequest) -> Vec<OsString> {
+    let mut args = words(&["app-server"]);
+    args.extend(request.extra.iter().cloned());
     args
 }

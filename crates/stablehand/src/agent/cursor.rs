@@ -4,30 +4,38 @@
 //! an open pipe it gives no output (2026.01) or does not exit (2026.09). Output other than
 //! stream-json is silent until the end and could not be supervised.
 
-use super::{Agent, PlanRequest, Workspace, option, words};
+use super::plan::{flag, option, words};
+use super::{Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
 
-pub(super) const ROW: Agent = Agent {
+const MODES: &[(Mode, &[&str])] =
+    &[(Mode::Plan, &["--mode", "plan"]), (Mode::Ask, &["--mode", "ask"])];
+
+pub(super) static ROW: Row = Row {
     name: "cursor",
     programs: &["cursor-agent", "agent"],
     dialect: Dialect::Cursor,
     arguments,
+    modes: MODES,
     workspace: Workspace::Argument,
     env: &[],
+    two_way: None,
+    tools: ToolsSeen::BeginningAndEnd,
+    // It exits with 1 for every failure, and its standard error says which.
+    exit_codes: &[],
+    limits: as_they_are,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
     let mut args = words(&["--print", "--output-format", "stream-json"]);
     option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
-    if request.force {
-        args.push("--force".into());
-    }
+    flag(&mut args, "--continue", request.continue_latest);
+    flag(&mut args, "--force", request.force);
     option(&mut args, "--model", request.model.as_ref());
     option(&mut args, "--workspace", request.workspace.as_ref());
-    if request.partial_output {
-        args.push("--stream-partial-output".into());
-    }
+    args.extend(request.mode_words(MODES));
+    flag(&mut args, "--stream-partial-output", request.partial_output);
     args.extend(request.extra.iter().cloned());
     args
 }

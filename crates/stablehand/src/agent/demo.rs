@@ -3,20 +3,26 @@
 //! It is our own binary with a hidden subcommand (the face that has it says where it is), and it
 //! speaks Cursor's stream.
 
-use super::{Agent, PlanRequest, Workspace, option, words};
+use super::plan::{option, words};
+use super::{PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
 
 /// The hidden subcommand.
 pub(super) const SUBCOMMAND: &str = "__demo-agent";
 
-pub(super) const ROW: Agent = Agent {
+pub(super) static ROW: Row = Row {
     name: "demo",
     programs: &[],
     dialect: Dialect::Cursor,
     arguments,
+    modes: &[],
     workspace: Workspace::Argument,
     env: &[],
+    two_way: None,
+    tools: ToolsSeen::BeginningAndEnd,
+    exit_codes: &[],
+    limits: as_they_are,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {

@@ -1,27 +1,77 @@
 //! Google's Gemini CLI.
 //!
-//! Its launcher starts itself once more and passes no signal on; it is told not to.
+//! Its launcher starts itself once more and passes no signal on; it is told not to. It tries failed
+//! requests again for minutes without a word. It exits with an HTTP status that was cut to eight
+//! bits, which looks like a signal and is none.
 
-use super::{Agent, PlanRequest, Workspace, option, words};
+use super::plan::{flag, option, words};
+use super::{ExitMeaning, Mode, PlanRequest, Row, ToolsSeen, Workspace};
 use stablehand_core::Dialect;
+use stablehand_core::event::FailureKind;
+use stablehand_core::monitor::Limits;
 use std::ffi::OsString;
+use std::time::Duration;
 
-pub(super) const ROW: Agent = Agent {
+const MODES: &[(Mode, &[&str])] =
+    &[(Mode::Plan, &["--approval-mode", "plan"]), (Mode::Edit, &["--approval-mode", "auto_edit"])];
+
+pub(super) static ROW: Row = Row {
     name: "gemini",
     programs: &["gemini"],
     dialect: Dialect::Gemini,
     arguments,
+    modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[("GEMINI_CLI_NO_RELAUNCH", Some("true"))],
+    two_way: None,
+    tools: ToolsSeen::BeginningAndEnd,
+    exit_codes: &[
+        ExitMeaning {
+            code: 41,
+            failure: FailureKind::Auth,
+            text: "no way to log in is set; run `gemini` once, or set GEMINI_API_KEY",
+        },
+        ExitMeaning {
+            code: 42,
+            failure: FailureKind::BadRequest,
+            text: "it did not accept its arguments, or has no such session",
+        },
+        ExitMeaning {
+            code: 44,
+            failure: FailureKind::Internal,
+            text: "its sandbox could not be started",
+        },
+        ExitMeaning { code: 52, failure: FailureKind::BadRequest, text: "its settings are wrong" },
+        ExitMeaning {
+            code: 55,
+            failure: FailureKind::Approval,
+            text: "the workspace is not trusted; trust it once in `gemini`, or set \
+                   GEMINI_CLI_TRUST_WORKSPACE=true",
+        },
+        ExitMeaning { code: 144, failure: FailureKind::BadRequest, text: "HTTP status 400" },
+        ExitMeaning { code: 145, failure: FailureKind::Auth, text: "HTTP status 401" },
+        ExitMeaning { code: 147, failure: FailureKind::Auth, text: "HTTP status 403" },
+        ExitMeaning { code: 173, failure: FailureKind::RateLimit, text: "HTTP status 429" },
+        ExitMeaning { code: 244, failure: FailureKind::Overloaded, text: "HTTP status 500" },
+    ],
+    limits,
 };
+
+/// Ten silent tries with growing pauses take up to six minutes.
+fn limits(limits: &mut Limits) {
+    if limits.idle_is_default {
+        limits.idle = limits.idle.max(Duration::from_mins(7));
+        limits.first_response = limits.first_response.max(Duration::from_mins(7));
+    }
+}
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
     let mut args = words(&["--output-format", "stream-json"]);
     option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
+    option(&mut args, "--resume", request.continue_latest.then_some("latest"));
     option(&mut args, "--model", request.model.as_ref());
-    if request.force {
-        args.push("--yolo".into());
-    }
+    args.extend(request.mode_words(MODES));
+    flag(&mut args, "--yolo", request.force);
     args.extend(request.extra.iter().cloned());
     args
 }

@@ -1,25 +1,46 @@
 //! OpenCode.
 //!
-//! It has no way to approve everything for one run; its configuration decides. It must not replace
-//! itself in the middle of a run.
+//! It must not replace itself in the middle of a run. It tells of a tool only when the tool is
+//! over, and it is slow to start: up to 45 seconds on a busy machine.
 
-use super::{Agent, PlanRequest, Workspace, option, words};
+use super::plan::{flag, option, words};
+use super::{Mode, PlanRequest, Row, ToolsSeen, Workspace};
 use stablehand_core::Dialect;
+use stablehand_core::monitor::Limits;
 use std::ffi::OsString;
+use std::time::Duration;
 
-pub(super) const ROW: Agent = Agent {
+const MODES: &[(Mode, &[&str])] = &[(Mode::Plan, &["--agent", "plan"])];
+
+pub(super) static ROW: Row = Row {
     name: "opencode",
     programs: &["opencode"],
     dialect: Dialect::OpenCode,
     arguments,
+    modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[("OPENCODE_DISABLE_AUTOUPDATE", Some("1"))],
+    two_way: None,
+    tools: ToolsSeen::AfterTheFact,
+    exit_codes: &[],
+    limits,
 };
+
+/// Its first line comes with the first step, when the model has begun to answer.
+fn limits(limits: &mut Limits) {
+    if limits.idle_is_default {
+        limits.startup = limits.startup.max(Duration::from_mins(3));
+    }
+}
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
     let mut args = words(&["run", "--format", "json"]);
     option(&mut args, "--session", request.resume.as_ref().map(|id| &id.0));
+    flag(&mut args, "--continue", request.continue_latest);
     option(&mut args, "--model", request.model.as_ref());
+    args.extend(request.mode_words(MODES));
+    flag(&mut args, "--thinking", request.partial_output);
+    flag(&mut args, "--auto", request.force);
     args.extend(request.extra.iter().cloned());
     args
 }

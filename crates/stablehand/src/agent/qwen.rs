@@ -1,25 +1,34 @@
 //! Qwen Code: started like Gemini, read like Claude Code.
 
-use super::{Agent, PlanRequest, Workspace, option, words};
+use super::plan::{flag, option, words};
+use super::{Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
 
-pub(super) const ROW: Agent = Agent {
+const MODES: &[(Mode, &[&str])] =
+    &[(Mode::Plan, &["--approval-mode", "plan"]), (Mode::Edit, &["--approval-mode", "auto-edit"])];
+
+pub(super) static ROW: Row = Row {
     name: "qwen",
     programs: &["qwen"],
     dialect: Dialect::Qwen,
     arguments,
+    modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[],
+    two_way: None,
+    tools: ToolsSeen::BeginningAndEnd,
+    exit_codes: &[],
+    limits: as_they_are,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
     let mut args = words(&["--output-format", "stream-json"]);
     option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
+    flag(&mut args, "--continue", request.continue_latest);
     option(&mut args, "--model", request.model.as_ref());
-    if request.force {
-        args.push("--yolo".into());
-    }
+    args.extend(request.mode_words(MODES));
+    flag(&mut args, "--yolo", request.force);
     args.extend(request.extra.iter().cloned());
     args
 }

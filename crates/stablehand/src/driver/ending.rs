@@ -3,6 +3,7 @@
 use super::RunSpec;
 use super::facts::{Facts, Progress};
 use super::stop::StopReason;
+use crate::agent::ExitMeaning;
 use crate::keeper::SpawnError;
 use crate::log::{Fill, Log};
 use serde_json::json;
@@ -69,6 +70,17 @@ pub struct RunReport {
     pub digest: Option<String>,
     /// How long it took.
     pub elapsed: Duration,
+    /// What its exit code means, where the agent's row says so.
+    pub meaning: Option<ExitMeaning>,
+}
+
+/// What an exit code means.
+pub(super) fn meaning(
+    known: &'static [ExitMeaning],
+    exit: Option<ProcessExit>,
+) -> Option<ExitMeaning> {
+    let Some(ProcessExit::Code(code)) = exit else { return None };
+    known.iter().find(|meaning| meaning.code == code).copied()
 }
 
 /// From what is known to how it ended.
@@ -128,6 +140,7 @@ impl RunReport {
             bytes: 0,
             digest: None,
             elapsed: Duration::ZERO,
+            meaning: None,
         }
     }
 
@@ -205,7 +218,10 @@ impl RunReport {
     /// One sentence for a person.
     pub fn summary(&self) -> String {
         let exit = match self.exit {
-            ProcessExit::Code(code) => format!("exit code {code}"),
+            ProcessExit::Code(code) => match self.meaning {
+                Some(meaning) => format!("exit code {code}: {}", meaning.text),
+                None => format!("exit code {code}"),
+            },
             ProcessExit::Signal(signal) => format!("signal {signal}"),
             ProcessExit::Unknown => "unknown exit status".into(),
         };

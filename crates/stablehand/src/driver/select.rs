@@ -112,6 +112,9 @@ impl Driver<'_> {
         for deadline in [self.monitor.deadline(), self.stop.deadline(), self.phase_deadline()] {
             next = deadline.map_or(next, |deadline| next.min(deadline));
         }
+        if let Some(deadline) = self.talk.as_ref().and_then(super::Talk::deadline) {
+            next = next.min(deadline);
+        }
         if let Some(sample) = &self.sample {
             next = next.min(sample.due);
         }
@@ -156,7 +159,7 @@ impl Driver<'_> {
     }
 
     pub(super) fn serve_requests(&mut self) {
-        while let Some(request) = self.requests.next() {
+        while let Some(request) = self.requests.take(|request| self.can_serve(request)) {
             self.log.set_time(unix_now());
             match request {
                 Request::Stop { signal } => {
@@ -166,6 +169,7 @@ impl Driver<'_> {
                 }
                 Request::Dump => self.dump(),
                 Request::ReaderGone => self.stop_for_lost_reader(),
+                request => self.serve_talk(request),
             }
         }
     }

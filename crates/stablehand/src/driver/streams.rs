@@ -199,6 +199,12 @@ impl Driver<'_> {
             let at = (line.offset - *chunk_offset.get_or_insert(line.offset)) as usize;
             self.log.line_of_chunk(&line, &scan, at);
             decoder.line(&line, &scan, Depth::Skim, events);
+            if let (Some(talk), Scan::Object(object)) = (&mut self.talk, &scan) {
+                talk.hear(object);
+                for event in &*events {
+                    talk.saw(event);
+                }
+            }
             if !line.newline {
                 self.facts.saw_cut_line(&line, &scan);
             }
@@ -267,10 +273,10 @@ impl Driver<'_> {
     }
 
     pub(super) fn write_prompt(&mut self) {
-        if let Delivery::Refused { taken } = self.prompt.write() {
+        if let Delivery::Refused { taken, of } = self.prompt.write() {
             // Not fatal: it may have read enough, or have died with a message.
             self.log.set_time(unix_now());
-            let fields = serde_json::json!({ "taken": taken, "of": self.spec.prompt.len() });
+            let fields = serde_json::json!({ "taken": taken, "of": of });
             self.log.decide(Level::Warn, "prompt_refused", &fields, None);
         }
     }

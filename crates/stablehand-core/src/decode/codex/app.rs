@@ -1,12 +1,14 @@
 //! The server's side of `codex app-server`: JSON lines with `method`, `params`, `id`, `result`.
 //!
 //! Owned here: which line is which. Only what the server writes is seen, so an answer is known by
-//! its shape and not by its question; what an answer's error means is for whoever asked. Other
+//! its shape and not by its question, except that the ids of our own requests tell which of them
+//! make a turn: where such a one fails, the turn has. Other
 //! agents that work for this one speak on the same stream under other thread ids: their calls and
 //! questions are told, their words and turns are not.
 
 use super::super::{Decode, Depth};
 use super::question;
+use super::speak::{THREAD, TURN};
 use super::text::Part as TextPart;
 use super::thread::{Phase, Thread, todos, usage};
 use super::trouble;
@@ -129,6 +131,16 @@ impl CodexAppDecoder {
         }
         if let Some(error) = object.get("error") {
             self.last_type.push_str("error");
+            if is_turn(object.get("id")) {
+                return self.thread.turn_ended(
+                    trouble::end(Some(error)),
+                    None,
+                    self.used,
+                    None,
+                    depth,
+                    out,
+                );
+            }
             let message = said(error.get("message")).unwrap_or_default();
             let text = format!("a request failed: {}", trouble::unpacked(message));
             return self.thread.notice(NoticeLevel::Error, text, out);
@@ -325,6 +337,12 @@ impl CodexAppDecoder {
         let either = |key| said(settings.get(key)).or_else(|| said(thread.get(key)));
         self.thread.named(thread.get("id"), version, either("model"), either("cwd"), out);
     }
+}
+
+/// Whether an answer is to a request of ours without which there is no turn.
+fn is_turn(id: Option<Value<'_>>) -> bool {
+    let id = id.and_then(Value::raw_str).unwrap_or_default();
+    id == THREAD.as_bytes() || id.starts_with(TURN.as_bytes())
 }
 
 /// The text of the last message among the items of a turn.

@@ -150,6 +150,24 @@ fn a_slow_reader_or_a_question_stops_the_clock() {
 }
 
 #[test]
+fn a_conversation_rests_between_its_turns_and_is_judged_in_them() {
+    let mut run = Run::wrap();
+    run.begin().text().end().give(Input::Resting(true)).is(Health::AwaitingPrompt);
+    run.wait(5000.0).lives();
+    assert_eq!((run.monitor.deadline(), run.overdue()), (None, 0), "nobody is asked to leave");
+    // A prompt begins everything anew; the silence after it is one of the model.
+    run.give(Input::Resting(false)).give(Input::Prompted).is(Health::Working);
+    run.gives(VerdictKind::FirstResponse, 5060.0);
+    // Without another prompt the process is expected to go, from the moment that it was told.
+    let mut run = Run::wrap();
+    run.begin().text().end().give(Input::Resting(true)).wait(5000.0);
+    run.give(Input::Resting(false)).is(Health::Finishing).wait(4.0);
+    assert_eq!(run.overdue(), 0);
+    run.wait(2.0);
+    assert_eq!(run.overdue(), 1);
+}
+
+#[test]
 fn a_question_in_the_stream_does_not_wait_for_ever() {
     let asked =
         EventKind::ApprovalRequested { id: "1".into(), what: "may I".into(), options: Vec::new() };

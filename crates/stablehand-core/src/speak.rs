@@ -1,0 +1,111 @@
+//! The other direction: what we say to an agent that listens while it works.
+//!
+//! Owns the vocabulary between a driver and the agents' own protocols; each protocol is in
+//! `decode/<agent>`, beside the decoder that reads its answers. A speaker makes lines and sends
+//! none; it hears the agent's lines only as far as its own next words depend on them. Everything
+//! else that they say is the decoder's.
+
+use crate::id::SessionId;
+use crate::json::Object;
+use thiserror::Error;
+
+/// What a conversation begins with, as far as an agent's arguments cannot say it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// Continue this session.
+    pub resume: Option<SessionId>,
+    /// Which model.
+    pub model: Option<String>,
+    /// Where to work.
+    pub cwd: Option<String>,
+    /// What it may do.
+    pub access: Access,
+}
+
+/// What an agent may do without asking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// It asks before whatever may change something.
+    #[default]
+    Asked,
+    /// It may look, and asks for the rest.
+    ReadOnly,
+    /// It may change files in the workspace, and asks for the rest.
+    Workspace,
+    /// Everything.
+    Everything,
+}
+
+/// An answer to a question of the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Yes, this once.
+    Allow,
+    /// Yes, and for the rest of the session.
+    AllowAlways,
+    /// No; the agent is told why and goes on.
+    Deny {
+        /// For the agent.
+        message: String,
+    },
+    /// One of the options that the question came with.
+    Choose(String),
+}
+
+impl Answer {
+    /// The word for the record.
+    pub fn word(&self) -> &str {
+        match self {
+            Answer::Allow => "allow",
+            Answer::AllowAlways => "allow_always",
+            Answer::Deny { .. } => "deny",
+            Answer::Choose(option) => option,
+        }
+    }
+
+    /// Whether the agent may go on with what it asked for. A chosen option is the agent's own word.
+    pub fn is_denial(&self) -> bool {
+        matches!(self, Answer::Deny { .. })
+    }
+}
+
+/// Why a question cannot be answered so.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Unanswerable {
+    /// It was never asked, was answered, or taken back.
+    #[error("no question `{id}` is open")]
+    NotOpen {
+        /// The id that was named.
+        id: String,
+    },
+    /// The agent would not understand it.
+    #[error("`{answer}` is no answer to `{id}`")]
+    NoSuchAnswer {
+        /// The question.
+        id: String,
+        /// The answer.
+        answer: String,
+    },
+}
+
+/// Speaks one agent's protocol. Every method appends whole lines to `out`.
+pub trait Speak: Send {
+    /// The first words.
+    fn open(&mut self, out: &mut Vec<u8>);
+
+    /// A prompt. Where the agent is not ready for one yet, it is kept until it is.
+    fn prompt(&mut self, text: &str, out: &mut Vec<u8>);
+
+    /// Ends the turn that is on, not the process. False where there is nothing to interrupt.
+    fn interrupt(&mut self, out: &mut Vec<u8>) -> bool;
+
+    /// Answers a question.
+    fn answer(&mut self, id: &str, answer: &Answer, out: &mut Vec<u8>) -> Result<(), Unanswerable>;
+
+    /// A line of the agent, which may be an answer to us or a question that can only be declined.
+    fn heard(&mut self, object: &Object<'_>, out: &mut Vec<u8>);
+
+    /// Whether a question of that id waits for [`Speak::answer`].
+    fn is_open(&self, id: &str) -> bool;
+}

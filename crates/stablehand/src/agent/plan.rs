@@ -1,0 +1,237 @@
+//! From a request in our words to what the keeper starts.
+//!
+//! Owns the request, the plan, and what is common to all agents: the checks, the variables, what of
+//! a command line may be written down. What an agent calls things is in its row.
+
+use super::{Agent, Workspace};
+use crate::keeper::Launch;
+use stablehand_core::Dialect;
+use stablehand_core::id::SessionId;
+use stablehand_core::speak::{Access, Opening};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// What is asked of an agent, in our words.
+#[derive(Clone, Debug, Default)]
+pub struct PlanRequest {
+    /// Continue this session.
+    pub resume: Option<SessionId>,
+    /// Continue the latest session of the workspace.
+    pub continue_latest: bool,
+    /// The agent may run everything without asking.
+    pub force: bool,
+    /// What it may do at all.
+    pub mode: Option<Mode>,
+    /// Which model.
+    pub model: Option<String>,
+    /// Where to work.
+    pub workspace: Option<PathBuf>,
+    /// Text as it is made, where the agent can: signs of life for the monitor.
+    pub partial_output: bool,
+    /// One turn, or a conversation with one process.
+    pub form: Form,
+    /// More arguments, as they are.
+    pub extra: Vec<OsString>,
+}
+
+/// How many turns a process takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// One: the prompt by standard input, which is then closed.
+    #[default]
+    OneTurn,
+    /// Any number: the agent listens, asks for permission, and can be interrupted in mid-turn.
+    TwoWay,
+}
+
+/// What an agent may do at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Make a plan, change nothing.
+    Plan,
+    /// Answer questions, change nothing.
+    Ask,
+    /// Edit files without asking.
+    Edit,
+}
+
+impl Mode {
+    /// All of them.
+    pub const ALL: &'static [Mode] = &[Mode::Plan, Mode::Ask, Mode::Edit];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Plan => "plan",
+            Mode::Ask => "ask",
+            Mode::Edit => "edit",
+        }
+    }
+
+    /// The mode of that name.
+    pub fn by_name(name: &str) -> Option<Mode> {
+        Self::ALL.iter().copied().find(|mode| mode.name() == name)
+    }
+}
+
+/// Why an agent cannot be started.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// No program of that agent on PATH.
+    #[error("no program of {agent} was found on PATH (looked for {looked_for})")]
+    NotFound {
+        /// Which agent.
+        agent: &'static str,
+        /// The names that were tried.
+        looked_for: String,
+    },
+    /// An id that the agent would read as an option, or that holds control characters.
+    #[error(
+        "`{id}` cannot be a session id: it is empty, begins with a dash or has control characters"
+    )]
+    UnsafeSession {
+        /// The id, safe to show.
+        id: String,
+    },
+    /// The agent has no such mode.
+    #[error("{agent} has no mode `{}`", mode.name())]
+    NoSuchMode {
+        /// Which agent.
+        agent: &'static str,
+        /// Which mode.
+        mode: Mode,
+        /// The modes that it has.
+        has: String,
+    },
+    /// The agent takes one turn a process.
+    #[error("{agent} takes one turn a process and cannot be talked to while it runs")]
+    NotTwoWay {
+        /// Which agent.
+        agent: &'static str,
+        /// The agents that can.
+        able: String,
+    },
+}
+
+/// How an agent will be started.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What the keeper starts.
+    pub launch: Launch,
+    /// How its output is read.
+    pub dialect: Dialect,
+    /// What it is told first, in a conversation.
+    pub opening: Option<Opening>,
+}
+
+impl Agent {
+    /// The plan for a request.
+    pub fn plan(self, program: PathBuf, request: &PlanRequest) -> Result<Plan, PlanError> {
+        let row = self.row();
+        if let Some(id) = request.resume.as_ref().filter(|id| !id.is_safe_argument()) {
+            let id = stablehand_core::text::excerpt(id.0.as_bytes(), 64);
+            return Err(PlanError::UnsafeSession { id });
+        }
+        if let Some(mode) = request.mode.filter(|mode| self.modes().all(|has| has != *mode)) {
+            let has: Vec<_> = self.modes().map(Mode::name).collect();
+            return Err(PlanError::NoSuchMode { agent: row.name, mode, has: has.join(", ") });
+        }
+        let (args, dialect, opening) = match (request.form, &row.two_way) {
+            (Form::OneTurn, _) => ((row.arguments)(request), row.dialect, None),
+            (Form::TwoWay, Some(way)) => {
+                ((way.arguments)(request), way.dialect, Some(opening(request)))
+            }
+            (Form::TwoWay, None) => return Err(not_two_way(self)),
+        };
+        let env = row.env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
+        let cwd = request.workspace.clone().filter(|_| row.workspace == Workspace::StartedThere);
+        let launch = Launch { program, args, env: env.collect(), cwd };
+        Ok(Plan { launch, dialect, opening })
+    }
+}
+
+fn not_two_way(agent: Agent) -> PlanError {
+    let able = Agent::ALL.iter().filter(|agent| agent.row().two_way.is_some());
+    let able: Vec<_> = able.map(|agent| agent.name()).collect();
+    PlanError::NotTwoWay { agent: agent.name(), able: able.join(", ") }
+}
+
+/// What a two-way agent is told first, as far as its arguments cannot say it.
+fn opening(request: &PlanRequest) -> Opening {
+    Opening {
+        resume: request.resume.clone(),
+        model: request.model.clone(),
+        cwd: request.workspace.as_ref().map(|path| path.to_string_lossy().into_owned()),
+        access: match (request.force, request.mode) {
+            (true, _) => Access::Everything,
+            (false, Some(Mode::Plan | Mode::Ask)) => Access::ReadOnly,
+            (false, Some(Mode::Edit)) => Access::Workspace,
+            (false, None) => Access::Asked,
+        },
+    }
+}
+
+/// The beginning of a list of arguments.
+pub(super) fn words(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(Into::into).collect()
+}
+
+/// An option and its value, where there is one.
+pub(super) fn option(args: &mut Vec<OsString>, name: &str, value: Option<impl Into<OsString>>) {
+    if let Some(value) = value {
+        args.extend([name.into(), value.into()]);
+    }
+}
+
+/// An option without a value.
+pub(super) fn flag(args: &mut Vec<OsString>, name: &str, wanted: bool) {
+    if wanted {
+        args.push(name.into());
+    }
+}
+
+impl PlanRequest {
+    /// The agent's own words for the mode that is asked for.
+    pub(super) fn mode_words(
+        &self,
+        modes: &[(Mode, &'static [&'static str])],
+    ) -> impl Iterator<Item = OsString> {
+        let found = modes.iter().find(|(mode, _)| Some(*mode) == self.mode);
+        found.map_or(&[][..], |(_, words)| words).iter().map(Into::into)
+    }
+}
+
+/// Variables that keep tools from asking a person who is not there. Set for the agent and so for
+/// all its tools, unless the user has set them otherwise.
+pub const NON_INTERACTIVE: &[(&str, &str)] = &[
+    ("CI", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", "true"),
+    ("GH_PROMPT_DISABLED", "1"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("npm_config_yes", "true"),
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+];
+
+/// Options whose values are secrets, for every agent: they are not written down.
+const SECRET_OPTIONS: &[&str] = &["--api-key", "--auth-token", "--header", "-H", "--token"];
+
+/// A command line that may be written down.
+pub fn redacted(launch: &Launch) -> Vec<String> {
+    let mut hide_next = false;
+    let shown = launch.args.iter().map(|arg| {
+        let arg = arg.to_string_lossy();
+        if std::mem::take(&mut hide_next) {
+            return "[redacted]".to_owned();
+        }
+        hide_next = SECRET_OPTIONS.contains(&arg.as_ref());
+        match arg.split_once('=') {
+            Some((name, _)) if SECRET_OPTIONS.contains(&name) => format!("{name}=[redacted]"),
+            _ => arg.into_owned(),
+        }
+    });
+    std::iter::once(launch.program.to_string_lossy().into_owned()).chain(shown).collect()
+}
