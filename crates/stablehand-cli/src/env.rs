@@ -2,12 +2,13 @@
 
 use crate::failure::Failure;
 use stablehand::keeper::KeeperProgram;
+use stablehand::surroundings::state_folder;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
 /// The hidden subcommand that makes a keeper of us.
-pub const KEEPER: &str = "__keeper";
+pub const KEEPER: &str = stablehand::surroundings::KEEPER_ARGUMENT;
 
 /// Everything that is not on the command line.
 #[derive(Clone, Debug)]
@@ -58,14 +59,8 @@ impl Env {
 
     /// Where our state is kept.
     pub fn state(&self) -> Result<PathBuf, Failure> {
-        if let Some(folder) = &self.stablehand_home {
-            return Ok(folder.clone());
-        }
-        if let Some(folder) = &self.xdg_state {
-            return Ok(folder.join("stablehand"));
-        }
-        let home = self.home.as_ref().ok_or_else(no_home)?;
-        Ok(home.join(".local/state/stablehand"))
+        let (ours, xdg) = (self.stablehand_home.as_deref(), self.xdg_state.as_deref());
+        state_folder(ours, xdg, self.home.as_deref()).ok_or_else(no_home)
     }
 
     /// Where `cursor-wrap` keeps its logs.

@@ -280,7 +280,7 @@ impl Driver<'_> {
             return Ending {
                 end: SessionEnd::Interrupted,
                 by: stablehand_core::event::EndedBy::Person,
-                signal: Some(2),
+                signal: None,
             };
         }
         ending::conclude(&self.facts, self.stop.reason(), self.judged.as_ref())

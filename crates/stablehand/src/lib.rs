@@ -1,10 +1,13 @@
 //! Runs command-line coding agents so that a person can leave them alone.
 //!
-//! The parts, in the order in which a byte meets them: the [`keeper`] owns the agent's process
+//! Most programs need [`Session`] and nothing else: [`init`] first in `main`, then
+//! `Session::builder(Agent::Claude).prompt("…").start()`, its events and its handle.
+//!
+//! The parts below it, in the order in which a byte meets them: the [`keeper`] owns the agent's process
 //! tree; the [`driver`] reads its output and decides with `stablehand_core`'s monitor; the [`log`]
 //! has every byte before anybody sees it; a [`sink`] passes bytes on and refills from the log when
-//! its reader was slow. [`agent`] knows how each agent is started. This library never prints, reads
-//! no environment variable and no home directory: the faces do, and hand values in.
+//! its reader was slow. [`agent`] knows how each agent is started. This library never prints. It reads
+//! no environment but in [`surroundings`], when asked to.
 
 pub mod agent;
 pub mod clock;
@@ -15,10 +18,19 @@ pub mod keeper;
 pub mod lease;
 pub mod log;
 pub mod recovery;
+pub mod session;
 pub mod sink;
+pub mod surroundings;
 pub mod tree;
 
+pub use agent::{Agent, Mode};
+pub use session::{
+    EventStream, Events, Handle, Outcome, Policy, Session, SessionBuilder, StartError, WaitError,
+};
 pub use stablehand_core as core;
+pub use stablehand_core::event::{Event, EventKind};
+pub use stablehand_core::speak::Answer;
+pub use surroundings::{Surroundings, init};
 
 /// A new id for a run; later ones sort behind earlier ones.
 pub fn new_run_id() -> core::id::RunId {

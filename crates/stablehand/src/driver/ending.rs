@@ -124,8 +124,14 @@ pub(super) fn conclude(
 
 impl RunReport {
     pub(super) fn not_started(_spec: &RunSpec, error: SpawnError) -> Self {
+        let end = Ending { end: SessionEnd::SpawnFailed, by: EndedBy::Agent, signal: None };
+        RunReport { end, failure: Some(error), ..RunReport::without_run(SessionEnd::SpawnFailed) }
+    }
+
+    /// Of a session in which no agent was ever started.
+    pub(crate) fn without_run(end: SessionEnd) -> Self {
         RunReport {
-            end: Ending { end: SessionEnd::SpawnFailed, by: EndedBy::Agent, signal: None },
+            end: Ending { end, by: EndedBy::Supervisor, signal: None },
             exit: ProcessExit::Unknown,
             forced: false,
             leaked: Vec::new(),
@@ -133,7 +139,7 @@ impl RunReport {
             session: None,
             progress: Progress::Nothing,
             verdict: None,
-            failure: Some(error),
+            failure: None,
             usage: None,
             last_text: None,
             stderr_tail: None,
@@ -238,9 +244,10 @@ impl RunReport {
             SessionEnd::Hung | SessionEnd::LimitReached => {
                 self.verdict.as_ref().map_or_else(|| "stopped".into(), |v| v.text.clone())
             }
-            SessionEnd::Interrupted => {
-                format!("interrupted by signal {}", self.end.signal.unwrap_or_default())
-            }
+            SessionEnd::Interrupted => match self.end.signal {
+                Some(signal) => format!("interrupted by signal {signal}"),
+                None => "the last turn was cancelled".into(),
+            },
             SessionEnd::ReaderGone => "the reader of our output went away".into(),
             SessionEnd::SpawnFailed => self
                 .failure

@@ -7,7 +7,9 @@
 use super::stop::StopReason;
 use super::{Driver, PromptWriter};
 use crate::control::Request;
+use serde::Serialize;
 use serde_json::json;
+use serde_json::value::RawValue;
 use stablehand_core::Moment;
 use stablehand_core::event::{EventKind, TurnEnd};
 use stablehand_core::json::Object;
@@ -186,7 +188,7 @@ impl Driver<'_> {
         if bytes.is_empty() {
             return;
         }
-        let fields = json!({ "what": what.word(), "lines": lines(bytes) });
+        let fields = Told { what: what.word(), lines: lines(bytes) };
         self.log.decide(Level::Debug, "told", &fields, None);
         // On record before the agent can act on it.
         self.log.flush();
@@ -214,8 +216,11 @@ impl Driver<'_> {
         }
         self.deny_unanswered(now);
         if ended {
-            self.rest();
+            // A prompt that waited for its turn comes before the rest.
             self.serve_requests();
+            if self.talk.as_ref().is_some_and(|talk| !talk.turn) {
+                self.rest();
+            }
         }
         self.hold_for_questions(now);
     }
@@ -290,7 +295,10 @@ impl Driver<'_> {
     pub(super) fn can_serve(&self, request: &Request) -> bool {
         match (request, &self.talk) {
             (Request::Prompt(_) | Request::Finish, None) => false,
-            (Request::Prompt(_), Some(talk)) => !talk.turn && self.prompt.is_open(),
+            // In the order in which they came: a prompt before the end is a prompt.
+            (Request::Prompt(_) | Request::Finish, Some(talk)) => {
+                !talk.turn && self.prompt.is_open()
+            }
             _ => true,
         }
     }
@@ -307,10 +315,8 @@ impl Driver<'_> {
             Request::Finish => {
                 let Some(talk) = &mut self.talk else { return };
                 talk.last = true;
-                if !talk.turn {
-                    self.monitor.handle(Input::Resting(false), now, &mut self.actions);
-                    self.prompt.finish();
-                }
+                self.monitor.handle(Input::Resting(false), now, &mut self.actions);
+                self.prompt.finish();
             }
             Request::Cancel => self.cancel(now),
             Request::Answer { id, answer } => {
@@ -345,16 +351,17 @@ pub(super) fn writer(stdin: std::os::fd::OwnedFd, prompt: &[u8], talks: bool) ->
     if talks { PromptWriter::open(stdin) } else { PromptWriter::new(stdin, prompt.to_vec()) }
 }
 
-/// Lines for the record.
-fn lines(bytes: &[u8]) -> Vec<serde_json::Value> {
-    bytes
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty())
-        .map(|line| {
-            serde_json::from_slice(line)
-                .unwrap_or_else(|_| String::from_utf8_lossy(line).into_owned().into())
-        })
-        .collect()
+/// What was said, as it was said.
+#[derive(Serialize)]
+struct Told<'a> {
+    what: &'static str,
+    lines: Vec<&'a RawValue>,
+}
+
+/// Lines for the record; a speaker makes JSON only.
+fn lines(bytes: &[u8]) -> Vec<&RawValue> {
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
 impl std::fmt::Debug for Talk {

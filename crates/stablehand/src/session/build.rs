@@ -1,0 +1,321 @@
+//! What is wanted of a session, and starting it.
+
+use super::runs::Runs;
+use super::{Handle, Session, queue};
+use crate::agent::{Agent, Form, Mode, PlanError, PlanRequest};
+use crate::clock::unix_now;
+use crate::control;
+use crate::driver::{Approvals, Faces, Stages, StatusCell};
+use crate::follow::Follower;
+use crate::keeper::KeeperProgram;
+use crate::log::{Durability, Log, LogError, LogOptions};
+use crate::surroundings::{Surroundings, is_initialised};
+use stablehand_core::id::SessionId;
+use stablehand_core::monitor::Limits;
+use stablehand_core::record::{FORMAT, Level};
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use thiserror::Error;
+
+/// How long somebody has to answer a question of the agent, unless the program says otherwise.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// What becomes of the agent's questions whether it may do something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Policy {
+    /// They are denied. An agent that cannot ask does what its own careful mode lets it.
+    #[default]
+    Deny,
+    /// They are allowed. An agent that cannot ask is started with its own word for that.
+    Allow,
+    /// They become `approval.requested` events, and [`Handle::approve`] or [`Handle::deny`] answers
+    /// them; nobody does within the patience: denied. An agent that cannot ask is treated as with
+    /// [`Policy::Deny`].
+    Ask,
+}
+
+/// Why a session cannot be started.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The agent cannot be started so.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// There is neither a prompt nor a conversation to wait for one.
+    #[error("there is no prompt; give one with `prompt`, or wait for one with `conversation`")]
+    NoPrompt,
+    /// Nobody said where the log goes, and there is no home for it.
+    #[error("there is no place for the log; give one with `log_dir`, or set HOME")]
+    NoPlaceForLog,
+    /// This program cannot be a keeper.
+    #[error(
+        "this program did not call `stablehand::init()` first in `main`; do that, or name a \
+         program that does with `keeper`"
+    )]
+    NotInitialised,
+    /// The agent is built into another program.
+    #[error("{agent} has no program of its own; name one with `program`")]
+    NoProgram {
+        /// Which agent.
+        agent: &'static str,
+    },
+    /// The log cannot be made.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The system has no thread or pipe for it.
+    #[error("could not set up the session")]
+    System(#[source] io::Error),
+}
+
+/// A session, as it is asked for.
+#[derive(Clone, Debug)]
+#[must_use = "nothing happens until `start`"]
+pub struct SessionBuilder {
+    agent: Agent,
+    prompt: Option<String>,
+    conversation: bool,
+    policy: Policy,
+    patience: Option<Duration>,
+    program: Option<PathBuf>,
+    request: PlanRequest,
+    limits: Option<Limits>,
+    stages: Stages,
+    log_dir: Option<PathBuf>,
+    keeper: Option<KeeperProgram>,
+    env: Vec<(OsString, Option<OsString>)>,
+    surroundings: Option<Surroundings>,
+}
+
+impl SessionBuilder {
+    pub(super) fn new(agent: Agent) -> Self {
+        SessionBuilder {
+            agent,
+            prompt: None,
+            conversation: false,
+            policy: Policy::default(),
+            patience: Some(PATIENCE),
+            program: None,
+            request: PlanRequest { partial_output: true, ..PlanRequest::default() },
+            limits: None,
+            stages: Stages::default(),
+            log_dir: None,
+            keeper: None,
+            env: Vec::new(),
+            surroundings: None,
+        }
+    }
+
+    /// The first prompt. Without [`SessionBuilder::conversation`] it is the only one.
+    pub fn prompt(mut self, text: impl Into<String>) -> Self {
+        self.prompt = Some(text.into());
+        self
+    }
+
+    /// The session goes on after its first turn, until [`Handle::finish`].
+    pub fn conversation(mut self) -> Self {
+        self.conversation = true;
+        self
+    }
+
+    /// What becomes of the agent's questions; they are denied where nobody says otherwise.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// How long a question waits for an answer with [`Policy::Ask`]; for ever with none. Five
+    /// minutes where nobody says otherwise.
+    pub fn patience(mut self, patience: Option<Duration>) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// The agent's program; from the search path where nobody says otherwise.
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = Some(program.into());
+        self
+    }
+
+    /// The model, as the agent names it.
+    pub fn model(mut self, model: impl Into<String>) -> Self {
+        self.request.model = Some(model.into());
+        self
+    }
+
+    /// What the agent may do at all.
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.request.mode = Some(mode);
+        self
+    }
+
+    /// The folder to work in; ours where nobody says otherwise.
+    pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.request.workspace = Some(folder.into());
+        self
+    }
+
+    /// Continue this session of the agent.
+    pub fn resume(mut self, session: impl Into<String>) -> Self {
+        self.request.resume = Some(SessionId(session.into()));
+        self
+    }
+
+    /// More arguments for the agent, as they are.
+    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.request.extra.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// A variable for the agent and its tools, in addition to our own environment.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), Some(value.into())));
+        self
+    }
+
+    /// When silence is too long, and how much may be used; [`Limits::modern`], as the agent needs
+    /// them, where nobody says otherwise.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = Some(limits);
+        self
+    }
+
+    /// How the agent is stopped.
+    pub fn stages(mut self, stages: Stages) -> Self {
+        self.stages = stages;
+        self
+    }
+
+    /// Where the log goes; `logs` in our state folder where nobody says otherwise.
+    pub fn log_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.log_dir = Some(folder.into());
+        self
+    }
+
+    /// The program that is started as keeper; this one where nobody says otherwise.
+    pub fn keeper(mut self, keeper: KeeperProgram) -> Self {
+        self.keeper = Some(keeper);
+        self
+    }
+
+    /// What surrounds us, instead of what the environment says.
+    pub fn surroundings(mut self, surroundings: Surroundings) -> Self {
+        self.surroundings = Some(surroundings);
+        self
+    }
+
+    /// Starts the session on a thread of its own. Whether the agent itself could be started shows
+    /// in the events and the outcome.
+    pub fn start(mut self) -> Result<Session, StartError> {
+        if self.prompt.is_none() && !self.conversation {
+            return Err(StartError::NoPrompt);
+        }
+        let around = self.surroundings.take().unwrap_or_else(Surroundings::read);
+        let keeper = match self.keeper.take() {
+            Some(keeper) => keeper,
+            None if is_initialised() => around.keeper().ok_or(StartError::NotInitialised)?,
+            None => return Err(StartError::NotInitialised),
+        };
+        let folder = self.log_dir.take();
+        let folder = folder.or_else(|| around.state.as_ref().map(|state| state.join("logs")));
+        let folder = folder.ok_or(StartError::NoPlaceForLog)?;
+        let leases = around.state.as_ref().unwrap_or(&folder).join("leases");
+        let runs = self.runs(keeper, leases, around)?;
+        let mut log = open_log(folder, &runs)?;
+        let (control, requests) = control::control().map_err(StartError::System)?;
+        let (writer, events) = queue::queue();
+        let follower = Follower::start(log.tail(0), runs.dialect(), writer, || {})
+            .map_err(StartError::System)?;
+        let status = StatusCell::default();
+        let mut faces = Faces { status: Some(status.clone()), ..Faces::default() };
+        let path = Arc::new(Mutex::new(log.path().to_owned()));
+        let mine = Arc::clone(&path);
+        let thread = std::thread::Builder::new()
+            .name("stablehand-session".into())
+            .spawn(move || {
+                let report = runs.all(&mut log, &mut faces, &requests);
+                super::set_path(&mine, log.path());
+                log.end();
+                report
+            })
+            .map_err(StartError::System)?;
+        Ok(Session {
+            handle: Handle { control, status },
+            events: Some(events),
+            thread: Some(thread),
+            _follower: follower,
+            log: path,
+        })
+    }
+
+    fn runs(
+        self,
+        keeper: KeeperProgram,
+        leases: PathBuf,
+        around: Surroundings,
+    ) -> Result<Runs, StartError> {
+        let row = self.agent.row();
+        let program = match self.program {
+            Some(program) => program,
+            None if row.programs.is_empty() => {
+                return Err(StartError::NoProgram { agent: row.name });
+            }
+            None => self.agent.find(around.path.as_deref())?,
+        };
+        let can_talk = row.two_way.is_some();
+        let mut request = self.request;
+        request.form = if can_talk { Form::TwoWay } else { Form::OneTurn };
+        request.force = self.policy == Policy::Allow && !can_talk;
+        let mut limits = self.limits.unwrap_or_else(|| {
+            let mut limits = Limits::modern();
+            self.agent.adjust(&mut limits);
+            limits
+        });
+        if let Some(model) = &request.model {
+            limits = limits.for_model(model);
+        }
+        let mut env = around.non_interactive;
+        env.extend(self.env);
+        // Refused now rather than on a thread that nobody looks at.
+        self.agent.plan(program.clone(), &request)?;
+        Ok(Runs {
+            agent: self.agent,
+            program,
+            request,
+            env,
+            keeper,
+            prompt: self.prompt,
+            conversation: self.conversation,
+            approvals: match self.policy {
+                Policy::Deny => Approvals::Deny,
+                Policy::Allow => Approvals::Allow,
+                Policy::Ask => Approvals::Ask { patience: self.patience },
+            },
+            limits,
+            stages: self.stages,
+            leases,
+        })
+    }
+}
+
+fn open_log(folder: PathBuf, runs: &Runs) -> Result<Log, LogError> {
+    let options = LogOptions {
+        folder,
+        prefix: "stablehand".to_owned(),
+        durability: Durability::Group,
+        required: false,
+    };
+    let mut log = Log::create(options, unix_now())?;
+    let fields = serde_json::json!({
+        "v": FORMAT,
+        "program": "stablehand",
+        "version": env!("CARGO_PKG_VERSION"),
+        "dialect": runs.dialect().name(),
+    });
+    log.decide(Level::Debug, "log_opened", &fields, None);
+    log.flush();
+    Ok(log)
+}

@@ -1,0 +1,141 @@
+//! The runs of one session: one process for all turns, or one for each.
+
+use crate::agent::{Agent, Form, PlanRequest};
+use crate::control::{Request, Requests};
+use crate::driver::{self, Approvals, Faces, RunReport, RunSpec, Stages, TalkSpec};
+use crate::keeper::KeeperProgram;
+use crate::log::Log;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use stablehand_core::Dialect;
+use stablehand_core::event::SessionEnd;
+use stablehand_core::id::SessionId;
+use stablehand_core::monitor::Limits;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Everything that the runs have in common.
+#[derive(Debug)]
+pub(super) struct Runs {
+    pub(super) agent: Agent,
+    pub(super) program: PathBuf,
+    pub(super) request: PlanRequest,
+    pub(super) env: Vec<(OsString, Option<OsString>)>,
+    pub(super) keeper: KeeperProgram,
+    pub(super) prompt: Option<String>,
+    pub(super) conversation: bool,
+    pub(super) approvals: Approvals,
+    pub(super) limits: Limits,
+    pub(super) stages: Stages,
+    pub(super) leases: PathBuf,
+}
+
+/// What comes after a run.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    Prompt(String),
+    End,
+}
+
+impl Runs {
+    /// How the agent is read.
+    pub(super) fn dialect(&self) -> Dialect {
+        let row = self.agent.row();
+        match (self.request.form, &row.two_way) {
+            (Form::TwoWay, Some(way)) => way.dialect,
+            _ => row.dialect,
+        }
+    }
+
+    /// Runs until the session is over.
+    pub(super) fn all(
+        mut self,
+        log: &mut Log,
+        faces: &mut Faces,
+        requests: &Requests,
+    ) -> RunReport {
+        let mut prompt = self.prompt.take();
+        // An agent that takes one turn a process is not started before there is one.
+        if prompt.is_none() && self.request.form == Form::OneTurn {
+            match wait_for_prompt(requests) {
+                Next::Prompt(text) => prompt = Some(text),
+                Next::End => return RunReport::without_run(SessionEnd::Success),
+            }
+        }
+        loop {
+            let spec = self.spec(prompt.as_deref().unwrap_or_default());
+            let report = match spec {
+                Ok(spec) => driver::run(&spec, log, faces, requests),
+                // It was planned once already, with another session.
+                Err(_) => return RunReport::without_run(SessionEnd::Internal),
+            };
+            if !self.conversation || self.request.form == Form::TwoWay || is_final(&report) {
+                return report;
+            }
+            // The newest id counts: an agent may continue under another one.
+            let session = report.session.clone().filter(SessionId::is_safe_argument);
+            if session.is_some() {
+                self.request.resume = session;
+            }
+            match wait_for_prompt(requests) {
+                Next::Prompt(text) => prompt = Some(text),
+                Next::End => return report,
+            }
+        }
+    }
+
+    fn spec(&self, prompt: &str) -> Result<RunSpec, crate::agent::PlanError> {
+        let mut plan = self.agent.plan(self.program.clone(), &self.request)?;
+        plan.launch.env.extend(self.env.iter().cloned());
+        Ok(RunSpec {
+            run: crate::new_run_id(),
+            agent: self.agent.name().to_owned(),
+            dialect: plan.dialect,
+            launch: plan.launch,
+            keeper: self.keeper.clone(),
+            prompt: prompt.as_bytes().to_vec(),
+            talk: plan.opening.map(|opening| TalkSpec {
+                opening,
+                stays: self.conversation,
+                approvals: self.approvals,
+            }),
+            exit_codes: self.agent.row().exit_codes,
+            limits: self.limits.clone(),
+            stages: self.stages,
+            observe_only: false,
+            resumed_from: self.request.resume.clone(),
+            leases: Some(self.leases.clone()),
+            verify: false,
+        })
+    }
+}
+
+/// Whether no prompt can follow. A turn that failed, hung or was cancelled can be followed by
+/// another; a process that cannot be started, or a stop by somebody's wish, cannot.
+fn is_final(report: &RunReport) -> bool {
+    match report.end.end {
+        SessionEnd::SpawnFailed | SessionEnd::Internal | SessionEnd::ReaderGone => true,
+        SessionEnd::Interrupted => report.end.signal != Some(2),
+        SessionEnd::Success
+        | SessionEnd::AgentError
+        | SessionEnd::NoResult
+        | SessionEnd::Truncated
+        | SessionEnd::Hung
+        | SessionEnd::LimitReached => report.session.is_none(),
+    }
+}
+
+/// Waits for what comes next; a conversation may wait for ever.
+fn wait_for_prompt(requests: &Requests) -> Next {
+    loop {
+        match requests.next() {
+            Some(Request::Prompt(text)) => return Next::Prompt(text),
+            Some(Request::Finish | Request::Stop { .. } | Request::ReaderGone) => return Next::End,
+            // There is no turn to cancel and no question to answer.
+            Some(Request::Cancel | Request::Answer { .. } | Request::Dump) => {}
+            None => {
+                let mut fds = [PollFd::new(requests.fd(), PollFlags::POLLIN)];
+                let _interrupted = poll(&mut fds, PollTimeout::NONE);
+            }
+        }
+    }
+}
