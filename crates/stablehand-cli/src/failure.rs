@@ -5,6 +5,7 @@ use stablehand::error_chain as chain;
 use stablehand::keeper::SpawnError;
 use stablehand::lease::LeaseError;
 use stablehand::log::LogError;
+use stablehand::session::StartError;
 
 /// A command that could not do its work.
 #[derive(Debug)]
@@ -87,6 +88,16 @@ impl From<PlanError> for Failure {
                 Failure { code: USAGE, ..failure }.hint("give the id that the agent printed")
             }
             _ => failure,
+        }
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Plan(error) => error.into(),
+            StartError::Log(error) => error.into(),
+            error => Failure::new(chain(&error)),
         }
     }
 }

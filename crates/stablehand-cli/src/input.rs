@@ -2,11 +2,12 @@
 
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::supervise::House;
+use crate::screen::Screen;
+use crate::signals::Attention;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustyline::error::ReadlineError;
 use rustyline::{Behavior, Config, DefaultEditor};
-use stablehand::control::Request;
+use stablehand::control::{Request, Requests};
 use std::io::{BufRead, BufReader, Read, Stdin};
 use std::os::fd::AsFd;
 
@@ -51,6 +52,17 @@ impl std::fmt::Debug for Prompts {
     }
 }
 
+/// Where a person is asked: what to print on, and who may interrupt.
+#[derive(Debug)]
+pub struct Desk<'a> {
+    /// For the prompt sign.
+    pub screen: &'a Screen,
+    /// Signals.
+    pub requests: &'a Requests,
+    /// Whether signals are served.
+    pub attention: &'a Attention,
+}
+
 /// What came.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Prompt {
@@ -82,17 +94,36 @@ impl Prompts {
         matches!(self, Prompts::Terminal(_) | Prompts::Plain(_))
     }
 
+    /// A short answer of a person; none where there is none.
+    pub fn ask(&mut self, desk: &Desk<'_>, sign: &str) -> Result<Option<String>, Failure> {
+        match self {
+            Prompts::Piped(_) => Ok(None),
+            Prompts::Plain(reader) => {
+                desk.screen.err(sign.as_bytes());
+                match wait_for_line(reader, desk)? {
+                    Prompt::Text(line) => Ok(Some(line)),
+                    Prompt::End | Prompt::Signal(_) => Ok(None),
+                }
+            }
+            Prompts::Terminal(editor) => match editor.readline(sign) {
+                Ok(line) => Ok(Some(line)),
+                Err(ReadlineError::Interrupted | ReadlineError::Eof) => Ok(None),
+                Err(error) => Err(from_terminal(&error)),
+            },
+        }
+    }
+
     /// The next prompt. Blank lines are skipped.
-    pub fn next(&mut self, house: &House) -> Result<Prompt, Failure> {
+    pub fn next(&mut self, desk: &Desk<'_>) -> Result<Prompt, Failure> {
         loop {
             let line = match self {
-                Prompts::Piped(reader) => match wait_for_line(reader, house)? {
+                Prompts::Piped(reader) => match wait_for_line(reader, desk)? {
                     Prompt::Text(line) => line,
                     other => return Ok(other),
                 },
                 Prompts::Plain(reader) => {
-                    house.screen.err(b"> ");
-                    match wait_for_line(reader, house)? {
+                    desk.screen.err(b"> ");
+                    match wait_for_line(reader, desk)? {
                         Prompt::Text(line) => line,
                         other => return Ok(other),
                     }
@@ -101,11 +132,7 @@ impl Prompts {
                     Ok(line) => line,
                     Err(ReadlineError::Interrupted) => continue,
                     Err(ReadlineError::Eof) => return Ok(Prompt::End),
-                    Err(error) => {
-                        return Err(Failure::new(format!(
-                            "failed to read from the terminal: {error}"
-                        )));
-                    }
+                    Err(error) => return Err(from_terminal(&error)),
                 },
             };
             let line = line.trim();
@@ -119,18 +146,22 @@ impl Prompts {
     }
 }
 
+fn from_terminal(error: &ReadlineError) -> Failure {
+    Failure::new(format!("failed to read from the terminal: {error}"))
+}
+
 /// A line of the pipe, or a signal, whichever comes first.
-fn wait_for_line(reader: &mut BufReader<Stdin>, house: &House) -> Result<Prompt, Failure> {
-    house.attention().set(true);
+fn wait_for_line(reader: &mut BufReader<Stdin>, desk: &Desk<'_>) -> Result<Prompt, Failure> {
+    desk.attention.set(true);
     let found = loop {
-        if let Some(Request::Stop { signal }) = house.take_request() {
+        if let Some(Request::Stop { signal }) = desk.requests.next() {
             break Ok(Prompt::Signal(signal));
         }
         if reader.buffer().is_empty() {
             let stdin = std::io::stdin();
             let mut fds = [
                 PollFd::new(stdin.as_fd(), PollFlags::POLLIN),
-                PollFd::new(house.requests().fd(), PollFlags::POLLIN),
+                PollFd::new(desk.requests.fd(), PollFlags::POLLIN),
             ];
             let _interrupted = poll(&mut fds, PollTimeout::NONE);
             if !fds.first().and_then(PollFd::any).unwrap_or(false) {
@@ -144,6 +175,6 @@ fn wait_for_line(reader: &mut BufReader<Stdin>, house: &House) -> Result<Prompt,
             Err(e) => Err(Failure::new(format!("failed to read a prompt: {e}"))),
         };
     };
-    house.attention().set(false);
+    desk.attention.set(false);
     found
 }

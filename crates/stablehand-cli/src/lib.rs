@@ -7,6 +7,7 @@
 // Standard output belongs to the agent's bytes and to `render`; all else goes to standard error
 // through `console`. The lint that forbids printing elsewhere holds here too.
 
+pub mod choice;
 pub mod console;
 pub mod decode;
 pub mod demo;
@@ -22,6 +23,7 @@ pub mod run;
 pub mod screen;
 pub mod signals;
 pub mod supervise;
+pub mod talk;
 pub mod wrap;
 
 use failure::Failure;

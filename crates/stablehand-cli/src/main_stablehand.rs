@@ -4,7 +4,8 @@ use crate::decode::DecodeArgs;
 use crate::demo;
 use crate::env::KEEPER;
 use crate::run::RunArgs;
-use crate::{decode, run};
+use crate::talk::TalkArgs;
+use crate::{decode, run, talk};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -23,6 +24,8 @@ struct Cli {
 enum Command {
     /// Run an agent, supervised
     Run(Box<RunArgs>),
+    /// Talk with an agent: many turns, and it may ask
+    Talk(Box<TalkArgs>),
     /// Read an agent's recorded output from standard input as events
     Decode(DecodeArgs),
     #[command(name = "__demo-agent", hide = true, disable_help_flag = true)]
@@ -41,6 +44,7 @@ pub fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Run(args) => run::main(&args),
+        Command::Talk(args) => talk::main(&args),
         Command::Decode(args) => decode::main(&args),
         Command::Demo(args) => demo::main(&args),
     };

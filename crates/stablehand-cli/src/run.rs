@@ -2,15 +2,14 @@
 
 mod plan;
 
+use crate::choice::ChoiceArgs;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::input;
-use crate::limits::LimitArgs;
 use crate::main_stablehand::PROGRAM;
 use crate::supervise::{Format, House, Settled, Setup};
-use crate::{console, duration};
 use plan::RunPlan;
-use stablehand::agent::{Form, Mode};
+use stablehand::agent::Form;
 use stablehand::driver::{self, RunReport, RunSpec};
 use stablehand::log::Durability;
 use stablehand::recovery::{self, Next};
@@ -18,18 +17,14 @@ use stablehand_core::event::SessionEnd;
 use stablehand_core::id::SessionId;
 use stablehand_core::record::Level;
 use stablehand_core::time::human;
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Run an agent, supervised: it cannot hang, leave processes behind or lose output.
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::failure::EXIT_CODES)]
 pub struct RunArgs {
-    /// Which agent: cursor, claude, codex, gemini, opencode, qwen, or demo (built in, needs no
-    /// account)
-    #[arg(long, value_name = "AGENT", default_value = "cursor")]
-    agent: String,
+    #[command(flatten)]
+    choice: ChoiceArgs,
 
     /// For scripts: the agent's own output instead of text, unless --output-format says otherwise
     #[arg(short = 'p', long)]
@@ -38,35 +33,6 @@ pub struct RunArgs {
     /// What standard output carries [default: stream-json with -p, text without]
     #[arg(long, value_enum)]
     output_format: Option<Format>,
-
-    /// The agent's program [default: from PATH]
-    #[arg(long, value_name = "PROGRAM")]
-    agent_bin: Option<PathBuf>,
-
-    /// The model, as the agent names it
-    #[arg(long)]
-    model: Option<String>,
-
-    /// The folder to work in
-    #[arg(long, value_name = "FOLDER")]
-    workspace: Option<PathBuf>,
-
-    /// Continue this session
-    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
-    resume: Option<String>,
-
-    /// Continue the latest session of the workspace
-    #[arg(long = "continue", conflicts_with = "resume")]
-    continue_latest: bool,
-
-    /// Let the agent run everything without asking
-    #[arg(long)]
-    force: bool,
-
-    /// What the agent may do at all: plan (make a plan, change nothing), ask (answer, change
-    /// nothing) or edit (change files without asking). Not every agent has every mode
-    #[arg(long, value_name = "MODE", value_parser = mode)]
-    mode: Option<Mode>,
 
     /// How we talk with the agent: pipe (the prompt, then its output), or two-way (it may also ask
     /// us while it works; claude and codex can)
@@ -93,22 +59,6 @@ pub struct RunArgs {
     #[arg(long)]
     dry_run: bool,
 
-    /// Leave the agent's environment as it is: by default variables are set that keep tools from
-    /// asking questions (such as CI, PAGER and those of git)
-    #[arg(long)]
-    keep_env: bool,
-
-    #[command(flatten)]
-    limits: LimitArgs,
-
-    /// Where the log goes [default: `$STABLEHAND_HOME/logs`, or `stablehand/logs` in the XDG state folder]
-    #[arg(long, value_name = "FOLDER", help_heading = "Log")]
-    log_dir: Option<PathBuf>,
-
-    /// What is said on standard error: debug, info, warn or error. The log always has everything
-    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = console::level, help_heading = "Log")]
-    log_level: Level,
-
     /// When the log reaches the disk: in groups within 100 ms, or always before anybody sees it
     #[arg(long, value_name = "group|always", default_value = "group", value_parser = durability, help_heading = "Log")]
     log_sync: Durability,
@@ -116,18 +66,6 @@ pub struct RunArgs {
     /// Stop the run when the log cannot be written
     #[arg(long, help_heading = "Log")]
     log_required: bool,
-
-    /// How long the agent gets after the interrupt, and again after the termination signal
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
-    stop_grace: Option<Duration>,
-
-    /// The prompt; several words are joined. Without it, standard input is read to its end
-    #[arg(value_name = "PROMPT")]
-    prompt: Vec<String>,
-
-    /// Everything after -- goes to the agent as it is
-    #[arg(last = true, value_name = "AGENT ARGS")]
-    extra: Vec<OsString>,
 }
 
 fn durability(name: &str) -> Result<Durability, String> {
@@ -136,10 +74,6 @@ fn durability(name: &str) -> Result<Durability, String> {
         "always" => Ok(Durability::Always),
         _ => Err(format!("`{name}` is not a way to sync; choose group or always")),
     }
-}
-
-fn mode(name: &str) -> Result<Mode, String> {
-    Mode::by_name(name).ok_or_else(|| format!("`{name}` is no mode; choose plan, ask or edit"))
 }
 
 /// How we talk with the agent.
@@ -169,7 +103,7 @@ impl RunArgs {
 /// Runs it; the exit status.
 pub fn main(args: &RunArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
-    let prompt = input::only_prompt(&args.prompt, &env)?;
+    let prompt = input::only_prompt(&args.choice.prompt, &env)?;
     let plan = RunPlan::new(args, &env)?;
     let first = plan.spec(prompt.as_bytes(), plan.resume.clone())?;
     if args.dry_run {
@@ -179,7 +113,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         program: PROGRAM,
         log_dir: plan.log_dir.clone(),
         format: args.format(),
-        level: args.log_level,
+        level: args.choice.log_level,
         log_required: args.log_required,
         durability: args.log_sync,
         verify: args.verify,

@@ -3,6 +3,7 @@
 use crate::console;
 use crate::env::Env;
 use crate::failure::Failure;
+use crate::input::Desk;
 use crate::render::{EventLines, TextView};
 use crate::screen::Screen;
 use crate::signals::{self, Attention};
@@ -250,19 +251,9 @@ impl House {
         signal
     }
 
-    /// Whether a request waits, such as a signal that came between two runs.
-    pub fn take_request(&self) -> Option<Request> {
-        self.requests.next()
-    }
-
-    /// The descriptor that becomes readable with a request.
-    pub fn requests(&self) -> &Requests {
-        &self.requests
-    }
-
-    /// Whether requests are served at present.
-    pub fn attention(&self) -> &Attention {
-        &self.attention
+    /// Where a person is asked between two runs.
+    pub fn desk(&self) -> Desk<'_> {
+        Desk { screen: &self.screen, requests: &self.requests, attention: &self.attention }
     }
 
     /// Ends the log and waits for those who follow it.

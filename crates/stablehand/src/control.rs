@@ -38,22 +38,33 @@ pub enum Request {
     Finish,
 }
 
+/// Speaks to a driver.
+pub type Control = Sender<Request>;
+
+/// What a driver listens to.
+pub type Requests = Receiver<Request>;
+
 /// The sending end.
-#[derive(Clone, Debug)]
-pub struct Control {
-    queue: Arc<Mutex<VecDeque<Request>>>,
+#[derive(Debug)]
+pub struct Sender<T> {
+    queue: Arc<Mutex<VecDeque<T>>>,
     wake: Arc<OwnedFd>,
 }
 
 /// The receiving end.
 #[derive(Debug)]
-pub struct Requests {
-    queue: Arc<Mutex<VecDeque<Request>>>,
+pub struct Receiver<T> {
+    queue: Arc<Mutex<VecDeque<T>>>,
     wake: OwnedFd,
 }
 
-/// A pair of ends.
+/// A pair of ends for requests.
 pub fn control() -> std::io::Result<(Control, Requests)> {
+    channel()
+}
+
+/// A pair of ends for anything that is to be waited for together with other descriptors.
+pub fn channel<T>() -> std::io::Result<(Sender<T>, Receiver<T>)> {
     let (reader, writer) = pipe()?;
     for end in [&reader, &writer] {
         fcntl(end, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
@@ -61,33 +72,39 @@ pub fn control() -> std::io::Result<(Control, Requests)> {
     }
     let queue = Arc::new(Mutex::new(VecDeque::new()));
     Ok((
-        Control { queue: Arc::clone(&queue), wake: Arc::new(writer) },
-        Requests { queue, wake: reader },
+        Sender { queue: Arc::clone(&queue), wake: Arc::new(writer) },
+        Receiver { queue, wake: reader },
     ))
 }
 
-impl Control {
-    /// Sends a request.
-    pub fn send(&self, request: Request) {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(request);
-        // A full pipe has already woken the driver.
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        Sender { queue: Arc::clone(&self.queue), wake: Arc::clone(&self.wake) }
+    }
+}
+
+impl<T> Sender<T> {
+    /// Sends something.
+    pub fn send(&self, what: T) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(what);
+        // A full pipe has already woken whoever listens.
         let _woken = write(&*self.wake, b"x");
     }
 }
 
-impl Requests {
-    /// Readable when a request waits.
+impl<T> Receiver<T> {
+    /// Readable when something waits.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
 
-    /// The next request, if any.
-    pub fn next(&self) -> Option<Request> {
+    /// The next one, if any.
+    pub fn next(&self) -> Option<T> {
         self.take(|_| true)
     }
 
-    /// The next request that can be served; the others keep their places.
-    pub fn take(&self, wanted: impl Fn(&Request) -> bool) -> Option<Request> {
+    /// The next one that is wanted; the others keep their places.
+    pub fn take(&self, wanted: impl Fn(&T) -> bool) -> Option<T> {
         let mut drain = [0; 64];
         while matches!(read(&self.wake, &mut drain), Ok(1..)) {}
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);

@@ -175,6 +175,11 @@ impl Handle {
         self.control.send(Request::Stop { signal: 15 });
     }
 
+    /// Where a face can look at any time what the agent is doing.
+    pub fn status_cell(&self) -> StatusCell {
+        self.status.clone()
+    }
+
     /// What the agent is doing, once it has begun.
     pub fn status(&self) -> Option<StatusLine> {
         self.status.get()

@@ -32,52 +32,33 @@ pub(super) struct RunPlan {
 
 impl RunPlan {
     pub(super) fn new(args: &RunArgs, env: &Env) -> Result<RunPlan, Failure> {
-        let agent = Agent::by_name(&args.agent).ok_or_else(|| {
-            let known: Vec<_> = Agent::ALL.iter().map(|agent| agent.name()).collect();
-            Failure::usage(format!("no agent is called `{}`", args.agent))
-                .hint(format!("choose one of: {}", known.join(", ")))
-        })?;
-        let program = match &args.agent_bin {
-            Some(program) => program.clone(),
-            // An agent without a program of its own is built into ours.
-            None if agent.row().programs.is_empty() => env.program.clone(),
-            None => agent.find(env.path.as_deref())?,
-        };
-        let stages = args
-            .stop_grace
-            .map_or_else(Stages::default, |grace| Stages { interrupt: grace, terminate: grace });
-        let state = env.state();
-        let log_dir = match &args.log_dir {
-            Some(folder) => folder.clone(),
-            None => state.as_ref().map_err(no_state)?.join("logs"),
-        };
+        let choice = &args.choice;
+        let agent = choice.agent()?;
+        let log_dir = choice.log_dir(env)?;
         // Leases are shared by all runs of a user, wherever they log to.
-        let leases = state.unwrap_or_else(|_| log_dir.clone()).join("leases");
+        let leases = env.state().unwrap_or_else(|_| log_dir.clone()).join("leases");
         Ok(RunPlan {
             agent,
-            resume: args.resume.clone().map(SessionId),
+            resume: choice.resume.clone().map(SessionId),
             log_dir,
             leases,
-            program,
+            program: choice.program(agent, env)?,
             request: PlanRequest {
                 resume: None,
-                continue_latest: args.continue_latest,
-                force: args.force,
-                mode: args.mode,
+                continue_latest: choice.continue_latest,
+                force: choice.force,
+                mode: choice.mode,
                 form: args.transport.form(),
-                model: args.model.clone(),
-                workspace: args.workspace.clone(),
+                model: choice.model.clone(),
+                workspace: choice.workspace.clone(),
                 partial_output: true,
-                extra: args.extra.clone(),
+                extra: choice.extra.clone(),
             },
-            limits: match &args.model {
-                Some(model) => args.limits.limits(agent).for_model(model),
-                None => args.limits.limits(agent),
-            },
-            approvals: if args.force { Approvals::Allow } else { Approvals::Deny },
-            stages,
+            limits: choice.limits(agent),
+            approvals: if choice.force { Approvals::Allow } else { Approvals::Deny },
+            stages: choice.stages(),
             env: env.clone(),
-            keep_env: args.keep_env,
+            keep_env: choice.keep_env,
             observe_only: args.observe_only,
             verify: args.verify,
         })
@@ -126,11 +107,6 @@ impl RunPlan {
         }
         Ok(())
     }
-}
-
-fn no_state(_: &Failure) -> Failure {
-    Failure::new("HOME is not set, so there is no place for logs")
-        .hint("set HOME or STABLEHAND_HOME, or give --log-dir")
 }
 
 /// `--dry-run`: the plan as JSON, for people and programs alike.

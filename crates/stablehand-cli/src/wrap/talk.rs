@@ -18,7 +18,7 @@ pub(super) fn talk(wrap: &Wrap, house: &mut House, first: &str) -> Result<u8, Fa
     loop {
         let prompt = match waiting.take() {
             Some(prompt) => prompt,
-            None => match prompts.next(house)? {
+            None => match prompts.next(&house.desk())? {
                 Prompt::Text(prompt) => prompt,
                 Prompt::End => return Ok(0),
                 Prompt::Signal(signal) => return Ok(by_signal(signal)),

@@ -8,7 +8,7 @@ use crate::control;
 use crate::driver::{Approvals, Faces, Stages, StatusCell};
 use crate::follow::Follower;
 use crate::keeper::KeeperProgram;
-use crate::log::{Durability, Log, LogError, LogOptions};
+use crate::log::{Durability, Listener, Log, LogError, LogOptions};
 use crate::surroundings::{Surroundings, is_initialised};
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
@@ -164,6 +164,18 @@ impl SessionBuilder {
         self
     }
 
+    /// Continue the latest session of the workspace.
+    pub fn continue_latest(mut self, wanted: bool) -> Self {
+        self.request.continue_latest = wanted;
+        self
+    }
+
+    /// The agent's own word for approving everything, also where it could ask.
+    pub fn force(mut self, wanted: bool) -> Self {
+        self.request.force = wanted;
+        self
+    }
+
     /// More arguments for the agent, as they are.
     pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.request.extra.extend(args.into_iter().map(Into::into));
@@ -209,7 +221,21 @@ impl SessionBuilder {
 
     /// Starts the session on a thread of its own. Whether the agent itself could be started shows
     /// in the events and the outcome.
-    pub fn start(mut self) -> Result<Session, StartError> {
+    pub fn start(self) -> Result<Session, StartError> {
+        self.begin(None)
+    }
+
+    /// The same, and `listener` is told of every decision from `level` on as it is logged; it must
+    /// not wait.
+    pub fn start_with_listener(
+        self,
+        level: Level,
+        listener: Listener,
+    ) -> Result<Session, StartError> {
+        self.begin(Some((level, listener)))
+    }
+
+    fn begin(mut self, listener: Option<(Level, Listener)>) -> Result<Session, StartError> {
         if self.prompt.is_none() && !self.conversation {
             return Err(StartError::NoPrompt);
         }
@@ -225,6 +251,9 @@ impl SessionBuilder {
         let leases = around.state.as_ref().unwrap_or(&folder).join("leases");
         let runs = self.runs(keeper, leases, around)?;
         let mut log = open_log(folder, &runs)?;
+        if let Some((level, listener)) = listener {
+            log.set_listener(level, listener);
+        }
         let (control, requests) = control::control().map_err(StartError::System)?;
         let (writer, events) = queue::queue();
         let follower = Follower::start(log.tail(0), runs.dialect(), writer, || {})
@@ -268,7 +297,7 @@ impl SessionBuilder {
         let can_talk = row.two_way.is_some();
         let mut request = self.request;
         request.form = if can_talk { Form::TwoWay } else { Form::OneTurn };
-        request.force = self.policy == Policy::Allow && !can_talk;
+        request.force |= self.policy == Policy::Allow && !can_talk;
         let mut limits = self.limits.unwrap_or_else(|| {
             let mut limits = Limits::modern();
             self.agent.adjust(&mut limits);

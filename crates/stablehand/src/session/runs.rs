@@ -75,6 +75,7 @@ impl Runs {
             let session = report.session.clone().filter(SessionId::is_safe_argument);
             if session.is_some() {
                 self.request.resume = session;
+                self.request.continue_latest = false;
             }
             match wait_for_prompt(requests) {
                 Next::Prompt(text) => prompt = Some(text),

@@ -1,0 +1,128 @@
+//! Which agent, how, and within which limits: the arguments that every way of running one shares.
+
+use crate::console;
+use crate::duration;
+use crate::env::Env;
+use crate::failure::Failure;
+use crate::limits::LimitArgs;
+use stablehand::agent::{Agent, Mode};
+use stablehand::driver::Stages;
+use stablehand_core::monitor::Limits;
+use stablehand_core::record::Level;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The shared arguments.
+#[derive(Debug, clap::Args)]
+pub struct ChoiceArgs {
+    /// Which agent: cursor, claude, codex, gemini, opencode, qwen, or demo (built in, needs no
+    /// account)
+    #[arg(long, value_name = "AGENT", default_value = "cursor")]
+    pub agent: String,
+
+    /// The agent's program [default: from PATH]
+    #[arg(long, value_name = "PROGRAM")]
+    pub agent_bin: Option<PathBuf>,
+
+    /// The model, as the agent names it
+    #[arg(long)]
+    pub model: Option<String>,
+
+    /// The folder to work in
+    #[arg(long, value_name = "FOLDER")]
+    pub workspace: Option<PathBuf>,
+
+    /// Continue this session
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    pub resume: Option<String>,
+
+    /// Continue the latest session of the workspace
+    #[arg(long = "continue", conflicts_with = "resume")]
+    pub continue_latest: bool,
+
+    /// Let the agent run everything without asking
+    #[arg(long)]
+    pub force: bool,
+
+    /// What the agent may do at all: plan (make a plan, change nothing), ask (answer, change
+    /// nothing) or edit (change files without asking). Not every agent has every mode
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    pub mode: Option<Mode>,
+
+    /// Leave the agent's environment as it is: by default variables are set that keep tools from
+    /// asking questions (such as CI, PAGER and those of git)
+    #[arg(long)]
+    pub keep_env: bool,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    /// Where the log goes [default: `$STABLEHAND_HOME/logs`, or `stablehand/logs` in the XDG state folder]
+    #[arg(long, value_name = "FOLDER", help_heading = "Log")]
+    log_dir: Option<PathBuf>,
+
+    /// What is said on standard error: debug, info, warn or error. The log always has everything
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = console::level, help_heading = "Log")]
+    pub log_level: Level,
+
+    /// How long the agent gets after the interrupt, and again after the termination signal
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    stop_grace: Option<Duration>,
+
+    /// The prompt; several words are joined. Without it, standard input is read
+    #[arg(value_name = "PROMPT")]
+    pub prompt: Vec<String>,
+
+    /// Everything after -- goes to the agent as it is
+    #[arg(last = true, value_name = "AGENT ARGS")]
+    pub extra: Vec<OsString>,
+}
+
+fn mode(name: &str) -> Result<Mode, String> {
+    Mode::by_name(name).ok_or_else(|| format!("`{name}` is no mode; choose plan, ask or edit"))
+}
+
+impl ChoiceArgs {
+    /// The agent that was named.
+    pub fn agent(&self) -> Result<Agent, Failure> {
+        Agent::by_name(&self.agent).ok_or_else(|| {
+            let known: Vec<_> = Agent::ALL.iter().map(|agent| agent.name()).collect();
+            Failure::usage(format!("no agent is called `{}`", self.agent))
+                .hint(format!("choose one of: {}", known.join(", ")))
+        })
+    }
+
+    /// Its program.
+    pub fn program(&self, agent: Agent, env: &Env) -> Result<PathBuf, Failure> {
+        match &self.agent_bin {
+            Some(program) => Ok(program.clone()),
+            // An agent without a program of its own is built into ours.
+            None if agent.row().programs.is_empty() => Ok(env.program.clone()),
+            None => Ok(agent.find(env.path.as_deref())?),
+        }
+    }
+
+    /// The limits, for this agent and model.
+    pub fn limits(&self, agent: Agent) -> Limits {
+        let limits = self.limits.limits(agent);
+        match &self.model {
+            Some(model) => limits.for_model(model),
+            None => limits,
+        }
+    }
+
+    /// How the agent is stopped.
+    pub fn stages(&self) -> Stages {
+        let stages = |grace| Stages { interrupt: grace, terminate: grace };
+        self.stop_grace.map_or_else(Stages::default, stages)
+    }
+
+    /// Where the log goes.
+    pub fn log_dir(&self, env: &Env) -> Result<PathBuf, Failure> {
+        match &self.log_dir {
+            Some(folder) => Ok(folder.clone()),
+            None => Ok(env.state()?.join("logs")),
+        }
+    }
+}
