@@ -15,6 +15,10 @@
     reason = "the kit serves tests, and a test fails by panicking"
 )]
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct TheExampleInTheReadme;
+
 pub mod agent;
 pub mod census;
 pub mod cursor;

@@ -24,6 +24,8 @@ pub struct TextView {
     /// Messages of which something was shown already.
     shown: Option<ItemId>,
     started: HashMap<CallId, Instant>,
+    /// Questions of the agent that are open.
+    asked: HashMap<String, String>,
     runs: u32,
     /// Whether the agent's standard error is shown here and not passed through.
     stderr: bool,
@@ -38,6 +40,7 @@ impl TextView {
             at_line_start: true,
             shown: None,
             started: HashMap::new(),
+            asked: HashMap::new(),
             runs: 0,
             stderr,
         }
@@ -185,6 +188,16 @@ impl Show for TextView {
                     self.tool_started(tool);
                 }
             }
+            EventKind::ApprovalRequested { id, what, .. } => {
+                self.asked.insert(id.clone(), one_line(what));
+            }
+            EventKind::ApprovalResolved { id, choice, by } => {
+                if let Some(what) = self.asked.remove(id) {
+                    let (choice, by) = (one_line(choice), one_line(by));
+                    self.line(&format!("? {what}: {choice} (by {by})"));
+                }
+            }
+            EventKind::TurnEnded { .. } => self.asked.clear(),
             EventKind::ProcessStderr { text } if self.stderr => {
                 self.pause()?;
                 self.screen.err(format!("{}\n", plain(text)).as_bytes());
