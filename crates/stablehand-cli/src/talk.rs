@@ -99,8 +99,13 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
 /// Says how it ended, where it did not end well.
 fn tell(screen: &Screen, outcome: &stablehand::Outcome) {
     if !outcome.is_success() {
-        let failure = Failure::new(outcome.report.summary())
-            .hint(format!("the log has everything: {}", outcome.log.display()));
+        // A verdict has been said already, in the words of the log.
+        let text = match outcome.report.verdict {
+            Some(_) => "the agent was stopped".to_owned(),
+            None => outcome.report.summary(),
+        };
+        let failure =
+            Failure::new(text).hint(format!("the log has everything: {}", outcome.log.display()));
         screen.err(failure.message(PROGRAM).as_bytes());
         screen.flush();
     }
@@ -189,7 +194,10 @@ impl Talk<'_> {
                 }
             }
             match prompts.next(&self.desk())? {
-                Prompt::Text(text) => self.handle.prompt(text),
+                Prompt::Text(text) => {
+                    while self.notes.take(|note| matches!(note, Note::TurnOver)).is_some() {}
+                    self.handle.prompt(text);
+                }
                 Prompt::End => return Ok(None),
                 Prompt::Signal(signal) => return Ok(Some(signal)),
             }
@@ -202,6 +210,8 @@ impl Talk<'_> {
     }
 
     /// Follows one turn to its end.
+    ///
+    /// A process that ends between two turns tells so when nobody waits; that is old news here.
     fn turn(&self, prompts: &mut Prompts) -> Result<After, Failure> {
         self.attention.set(true);
         self.draw();

@@ -134,6 +134,7 @@ mod tests {
             digest: None,
             elapsed: Duration::ZERO,
             meaning: None,
+            finished: true,
         }
     }
 

@@ -36,8 +36,8 @@ pub(super) enum Note {
     Over,
 }
 
-/// Starts the thread. In a two-way conversation the turn ends with the agent's word, else with its
-/// process.
+/// Starts the thread. A turn ends with the process; in a two-way conversation as a rule earlier, with
+/// the agent's word.
 pub(super) fn start(
     shows: Shows,
     screen: Screen,
@@ -79,7 +79,7 @@ fn follow(
         }
         let note = match event.event {
             EventKind::TurnEnded { .. } if two_way => Note::TurnOver,
-            EventKind::SessionEnded { .. } if !two_way => Note::TurnOver,
+            EventKind::SessionEnded { .. } => Note::TurnOver,
             EventKind::ApprovalRequested { id, what, .. } => Note::Asked { id, what },
             _ => continue,
         };

@@ -72,6 +72,8 @@ pub struct RunReport {
     pub elapsed: Duration,
     /// What its exit code means, where the agent's row says so.
     pub meaning: Option<ExitMeaning>,
+    /// The agent was told that no prompt comes any more.
+    pub finished: bool,
 }
 
 /// What an exit code means.
@@ -147,6 +149,7 @@ impl RunReport {
             digest: None,
             elapsed: Duration::ZERO,
             meaning: None,
+            finished: true,
         }
     }
 

@@ -139,6 +139,11 @@ impl Talk {
         first.into_iter().chain(self.cancel_by).min()
     }
 
+    /// Whether no prompt comes any more.
+    pub(super) fn is_last(&self) -> bool {
+        self.last
+    }
+
     /// Whether a person ended the last turn, which then ended as asked.
     pub(super) fn was_cancelled(&self, result: Option<&TurnEnd>) -> bool {
         self.cancelled && matches!(result, Some(TurnEnd::Cancelled))

@@ -68,7 +68,10 @@ impl Runs {
                 // It was planned once already, with another session.
                 Err(_) => return RunReport::without_run(SessionEnd::Internal),
             };
-            if !self.conversation || self.request.form == Form::TwoWay || is_final(&report) {
+            // A process that was to stay and did not is started again with the next prompt, like one
+            // that takes a single turn.
+            let finished = self.request.form == Form::TwoWay && report.finished;
+            if !self.conversation || finished || is_final(&report) {
                 return report;
             }
             // The newest id counts: an agent may continue under another one.
