@@ -3,6 +3,7 @@
 use crate::decode::DecodeArgs;
 use crate::demo;
 use crate::env::KEEPER;
+use crate::fake::{self, FakeArgs};
 use crate::run::RunArgs;
 use crate::{decode, run};
 use clap::{Parser, Subcommand};
@@ -25,6 +26,9 @@ enum Command {
     Run(Box<RunArgs>),
     /// Read an agent's recorded output from standard input as events
     Decode(DecodeArgs),
+    /// Play a scripted agent in any dialect, to test what runs agents
+    #[command(name = fake::SUBCOMMAND)]
+    FakeAgent(Box<FakeArgs>),
     #[command(name = "__demo-agent", hide = true, disable_help_flag = true)]
     Demo(demo::DemoArgs),
 }
@@ -35,6 +39,11 @@ pub fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == KEEPER) {
         return crate::keeper_exit();
     }
+    if std::env::args_os().nth(1).is_some_and(|word| word == fake::SUBCOMMAND)
+        && let Some(code) = stablehand_fake::perform::child_main()
+    {
+        return code;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return crate::explain(&error),
@@ -42,6 +51,7 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => run::main(&args),
         Command::Decode(args) => decode::main(&args),
+        Command::FakeAgent(args) => fake::main(&args),
         Command::Demo(args) => demo::main(&args),
     };
     crate::finish(PROGRAM, result)
