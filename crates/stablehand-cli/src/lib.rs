@@ -14,6 +14,7 @@ pub mod demo;
 pub mod duration;
 pub mod env;
 pub mod failure;
+pub mod fake;
 pub mod input;
 pub mod limits;
 pub mod main_stablehand;

@@ -3,6 +3,7 @@
 use crate::decode::DecodeArgs;
 use crate::demo;
 use crate::env::KEEPER;
+use crate::fake::{self, FakeArgs};
 use crate::run::RunArgs;
 use crate::talk::TalkArgs;
 use crate::{decode, run, talk};
@@ -28,6 +29,9 @@ enum Command {
     Talk(Box<TalkArgs>),
     /// Read an agent's recorded output from standard input as events
     Decode(DecodeArgs),
+    /// Play a scripted agent in any dialect, to test what runs agents
+    #[command(name = fake::SUBCOMMAND)]
+    FakeAgent(Box<FakeArgs>),
     #[command(name = "__demo-agent", hide = true, disable_help_flag = true)]
     Demo(demo::DemoArgs),
 }
@@ -38,6 +42,11 @@ pub fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == KEEPER) {
         return crate::keeper_exit();
     }
+    if std::env::args_os().nth(1).is_some_and(|word| word == fake::SUBCOMMAND)
+        && let Some(code) = stablehand_fake::perform::child_main()
+    {
+        return code;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return crate::explain(&error),
@@ -46,6 +55,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::main(&args),
         Command::Talk(args) => talk::main(&args),
         Command::Decode(args) => decode::main(&args),
+        Command::FakeAgent(args) => fake::main(&args),
         Command::Demo(args) => demo::main(&args),
     };
     crate::finish(PROGRAM, result)

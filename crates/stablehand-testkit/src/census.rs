@@ -7,6 +7,7 @@
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use stablehand_fake::pid::state_and_start;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -17,12 +18,6 @@ pub const MARKER: &str = "STABLEHAND_TEST";
 
 /// How long a process may take to disappear after the run has ended.
 pub const PATIENCE: Duration = Duration::from_secs(2);
-
-/// This process as a line of a pid file: its id and its start time.
-pub fn own_pid_line() -> String {
-    let pid = nix::unistd::getpid().as_raw();
-    format!("{pid} {}\n", start_time(pid).unwrap_or(0))
-}
 
 /// The processes of a test that are alive, with their command lines. Zombies are not alive.
 pub fn living(marker: &str, record: &Path) -> BTreeMap<i32, String> {
@@ -46,11 +41,6 @@ pub fn living(marker: &str, record: &Path) -> BTreeMap<i32, String> {
         }
     }
     found
-}
-
-/// Whether a process is there and no zombie.
-pub fn is_alive(pid: i32) -> bool {
-    state_and_start(pid).is_some_and(|(state, _)| state != 'Z')
 }
 
 /// Waits until nobody is left, at most [`PATIENCE`]; gives back who stayed.
@@ -93,20 +83,6 @@ fn noted(record: &Path) -> Vec<(i32, u64)> {
         }));
     }
     pids
-}
-
-fn start_time(pid: i32) -> Option<u64> {
-    state_and_start(pid).map(|(_, start)| start)
-}
-
-/// Fields 3 and 22 of `/proc/PID/stat`; the name in field 2 may hold anything, so we count from its
-/// closing bracket.
-fn state_and_start(pid: i32) -> Option<(char, u64)> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, fields) = stat.rsplit_once(") ")?;
-    let mut fields = fields.split(' ');
-    let state = fields.next()?.chars().next()?;
-    Some((state, fields.nth(18)?.parse().ok()?))
 }
 
 fn command_line(pid: i32) -> String {

@@ -2,10 +2,9 @@
 //!
 //! [`script`] and [`agent`] are the `fake-agent` binary: a program that takes any arguments and does
 //! what a small text file says, one step a line, from a polite answer to a daemon that ignores every
-//! signal. [`cursor`] writes the lines of Cursor's stream for it. [`mod@env`] gives a test its own home,
-//! log folder and clean environment, [`process`] runs a binary in it under a deadline, [`census`]
-//! proves that nothing was left running, and [`log`] reads what was logged. [`fixtures`] finds the
-//! recordings.
+//! signal (`stablehand-fake` has how). [`mod@env`] gives a test its own home, log folder and clean
+//! environment, [`process`] runs a binary in it under a deadline, [`census`] proves that nothing was
+//! left running, and [`log`] reads what was logged. [`fixtures`] finds the recordings.
 //!
 //! It knows the binaries only from outside: their flags, exit codes and log format. Nothing of the
 //! product depends on it.
@@ -21,7 +20,6 @@ struct TheExampleInTheReadme;
 
 pub mod agent;
 pub mod census;
-pub mod cursor;
 pub mod env;
 pub mod fixtures;
 pub mod log;

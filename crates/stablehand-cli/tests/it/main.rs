@@ -10,6 +10,8 @@ mod args;
 #[cfg(test)]
 mod criteria;
 #[cfg(test)]
+mod fake_agent;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod interactive;

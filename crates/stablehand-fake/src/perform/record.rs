@@ -1,10 +1,9 @@
 //! What the fake agent notes about itself, as files in one folder.
 //!
 //! Owns the names: `N.argv.json`, `N.env.json`, `N.cwd`, `N.stdin` for the N-th start, `*.pid` for
-//! every process ever made, and whatever a script touches. The tests read them through
-//! [`crate::env::TestEnv`].
+//! every process ever made, and whatever a script touches.
 
-use crate::census;
+use crate::pid;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -12,15 +11,14 @@ use std::path::{Path, PathBuf};
 
 /// One start of the agent and its place to write to; without a folder it writes nothing.
 #[derive(Debug, Clone)]
-pub(crate) struct Record {
+pub struct Record {
     folder: Option<PathBuf>,
     number: usize,
 }
 
 impl Record {
     /// Takes the next number and notes what this start was given.
-    pub(crate) fn begin(arguments: &[String]) -> Record {
-        let folder = std::env::var_os(super::RECORD_VARIABLE).map(PathBuf::from);
+    pub fn begin(folder: Option<PathBuf>, arguments: &[String]) -> Record {
         let number = folder.as_deref().map_or(1, take_number);
         let record = Record { folder, number };
         let environment: BTreeMap<String, String> = std::env::vars_os()
@@ -32,26 +30,36 @@ impl Record {
         record.note_run("env.json", &serde_json::to_vec(&environment).unwrap_or_default());
         let cwd = std::env::current_dir().unwrap_or_default();
         record.note_run("cwd", cwd.as_os_str().as_encoded_bytes());
-        record.note_run("pid", census::own_pid_line().as_bytes());
+        record.note_run("pid", pid::own_line().as_bytes());
         record
     }
 
     /// The how-manieth start this is, from 1.
-    pub(crate) fn number(&self) -> usize {
+    pub fn number(&self) -> usize {
         self.number
     }
 
     /// Where the child of that number notes its process id.
-    pub(crate) fn child_pid_file(&self, child: u32) -> Option<PathBuf> {
+    pub(crate) fn child_pid_file(&self, child: u32) -> PathBuf {
         let number = self.number;
-        self.folder.as_ref().map(|folder| folder.join(format!("{number}.child-{child}.pid")))
+        let Some(folder) = &self.folder else {
+            let own = std::process::id();
+            return std::env::temp_dir().join(format!("stablehand-fake-{own}-{child}.pid"));
+        };
+        folder.join(format!("{number}.child-{child}.pid"))
+    }
+
+    /// Whether there is a folder.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.folder.is_some()
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
         self.folder.as_ref().is_some_and(|folder| folder.join(name).exists())
     }
 
-    pub(crate) fn note_run(&self, name: &str, bytes: &[u8]) {
+    /// Notes something of this start: `N.NAME`.
+    pub fn note_run(&self, name: &str, bytes: &[u8]) {
         self.note(&format!("{}.{name}", self.number), bytes);
     }
 

@@ -5,29 +5,38 @@
 //! only when the child has noted its process id, so a script's next step finds it in its final state.
 
 use super::record::{self, Record};
-use super::{LONGEST_LIFE, ignore};
-use crate::census;
+use super::signals::ignore;
+use super::{LONGEST_LIFE, end_after};
+use crate::pid;
 use crate::script::{ChildKind, ChildPlan};
 use nix::unistd;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// The first argument of a child.
-pub(crate) const FLAG: &str = "--fake-child";
+/// What stands before the arguments of a child.
+pub const FLAG: &str = "--fake-child";
 
 /// How long one process of a hopping child lives.
 const HOP: Duration = Duration::from_millis(15);
 
-/// Starts a child and waits until it is what it should be.
-pub(crate) fn spawn(plan: &ChildPlan, record: &Record, number: u32) -> io::Result<()> {
-    let Some(pid_file) = record.child_pid_file(number) else {
-        return Err(io::Error::other("a child needs a record folder for its process id"));
-    };
-    let mut command = command(plan.kind, &pid_file, plan.lives)?;
+/// Starts a child, waits until it is what it should be and gives back its process id. `words` are
+/// what our own binary wants before the flag.
+pub(super) fn spawn(
+    plan: &ChildPlan,
+    record: &Record,
+    number: u32,
+    words: &[OsString],
+) -> io::Result<Option<i32>> {
+    if plan.kind == ChildKind::Hopper && !record.is_kept() {
+        return Err(io::Error::other("a hopping child needs a record folder for its process ids"));
+    }
+    let pid_file = record.child_pid_file(number);
+    let mut command = command(words, plan.kind, &pid_file, plan.lives)?;
     if plan.holds_stdout {
         command.stdout(Stdio::inherit());
     }
@@ -54,12 +63,22 @@ pub(crate) fn spawn(plan: &ChildPlan, record: &Record, number: u32) -> io::Resul
         }
         std::thread::sleep(Duration::from_millis(2));
     }
-    Ok(())
+    let text = std::fs::read_to_string(&pid_file)?;
+    if !record.is_kept() {
+        std::fs::remove_file(&pid_file)?;
+    }
+    Ok(text.split(' ').next().and_then(|pid| pid.parse().ok()))
 }
 
-fn command(kind: ChildKind, pid_file: &Path, lives: Duration) -> io::Result<Command> {
+fn command(
+    words: &[OsString],
+    kind: ChildKind,
+    pid_file: &Path,
+    lives: Duration,
+) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command
+        .args(words)
         .args([FLAG, kind.word()])
         .arg(pid_file)
         .arg(lives.min(LONGEST_LIFE).as_millis().to_string())
@@ -69,20 +88,25 @@ fn command(kind: ChildKind, pid_file: &Path, lives: Duration) -> io::Result<Comm
     Ok(command)
 }
 
-/// Runs a child: `--fake-child KIND PID_FILE MILLISECONDS`.
-pub(crate) fn main(arguments: &[String]) -> ExitCode {
-    let [_, _, kind, pid_file, lives] = arguments else {
-        return ExitCode::FAILURE;
+/// Runs a child where the command line asks for one: `[WORDS…] --fake-child KIND PID_FILE
+/// MILLISECONDS`. A binary that plays scripts calls this first.
+pub fn main() -> Option<ExitCode> {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let at = arguments.iter().take(2).position(|argument| argument == FLAG)?;
+    end_after(LONGEST_LIFE);
+    let (words, rest) = arguments.split_at(at);
+    let [_, kind, pid_file, lives] = rest else {
+        return Some(ExitCode::FAILURE);
     };
-    let kind = ChildKind::from_word(kind);
-    let lives = Duration::from_millis(lives.parse().unwrap_or(0));
-    match kind.map(|kind| live(kind, Path::new(pid_file), lives)) {
+    let kind = ChildKind::from_word(&kind.to_string_lossy());
+    let lives = Duration::from_millis(lives.to_string_lossy().parse().unwrap_or(0));
+    Some(match kind.map(|kind| live(words, kind, Path::new(pid_file), lives)) {
         Some(Ok(())) => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
-    }
+    })
 }
 
-fn live(kind: ChildKind, pid_file: &Path, lives: Duration) -> io::Result<()> {
+fn live(words: &[OsString], kind: ChildKind, pid_file: &Path, lives: Duration) -> io::Result<()> {
     match kind {
         ChildKind::Plain | ChildKind::Pgrp => {}
         ChildKind::Setsid => {
@@ -96,30 +120,35 @@ fn live(kind: ChildKind, pid_file: &Path, lives: Duration) -> io::Result<()> {
         }
         ChildKind::Daemon => {
             unistd::setsid()?;
-            return second_fork(pid_file, lives, Stdio::inherit);
+            return second_fork(words, pid_file, lives, Stdio::inherit);
         }
         ChildKind::CleanDaemon => {
             unistd::setsid()?;
-            return second_fork(pid_file, lives, Stdio::null);
+            return second_fork(words, pid_file, lives, Stdio::null);
         }
         ChildKind::Hopper => {
             // Fails from the second process on, which already is in that session.
             let _ = unistd::setsid();
-            record::append(pid_file, &census::own_pid_line());
+            record::append(pid_file, &pid::own_line());
             std::thread::sleep(HOP);
             if let Some(left) = lives.checked_sub(HOP) {
-                command(kind, pid_file, left)?.spawn()?;
+                command(words, kind, pid_file, left)?.spawn()?;
             }
             return Ok(());
         }
     }
-    record::write_whole(pid_file, census::own_pid_line().as_bytes());
+    record::write_whole(pid_file, pid::own_line().as_bytes());
     std::thread::sleep(lives);
     Ok(())
 }
 
 /// The process in the middle ends at once, so its child belongs to whoever reaps orphans.
-fn second_fork(pid_file: &Path, lives: Duration, stream: fn() -> Stdio) -> io::Result<()> {
-    command(ChildKind::Plain, pid_file, lives)?.stdout(stream()).stderr(stream()).spawn()?;
+fn second_fork(
+    words: &[OsString],
+    pid_file: &Path,
+    lives: Duration,
+    stream: fn() -> Stdio,
+) -> io::Result<()> {
+    command(words, ChildKind::Plain, pid_file, lives)?.stdout(stream()).stderr(stream()).spawn()?;
     Ok(())
 }

@@ -1,0 +1,139 @@
+//! Talking with whoever started the agent, over standard input.
+//!
+//! Owns the thread that reads lines, the queue of prompts that wait for their turn, and when the
+//! conversation is over. What a line means is the protocol's business: `duplex/claude.rs` and
+//! `duplex/codex_app.rs`, each a function of the line and of what it remembers.
+
+mod claude;
+mod codex_app;
+
+use crate::dialect::Said;
+use crate::voice::Voice;
+use stablehand_core::Dialect;
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::io::{self, BufRead};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+/// So many lines are read ahead; beyond that whoever writes to us waits.
+const READ_AHEAD: usize = 64;
+
+/// What somebody told us.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// A prompt for a turn of its own.
+    Turn(String),
+    /// The turn is to end now.
+    Interrupt,
+    /// A question was answered.
+    Answer {
+        /// The id of the question.
+        to: String,
+        /// How.
+        verdict: Verdict,
+    },
+    /// Something that needed no more than the answer that was given.
+    Handled,
+    /// Something that no such agent survives.
+    Broken,
+}
+
+/// The answer to a question.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Yes; perhaps with another command.
+    Allow {
+        /// The command to run instead.
+        command: Option<String>,
+    },
+    /// No, for this reason.
+    Deny(String),
+}
+
+/// What a line means.
+pub(crate) trait Protocol: Debug + Send {
+    /// Takes a line, answers it where that is due, and says what it was. `busy` while a turn is on.
+    fn take(&mut self, line: &str, busy: bool, voice: &mut Voice, said: &mut Said) -> Option<News>;
+}
+
+/// A conversation.
+#[derive(Debug)]
+pub(crate) struct Duplex {
+    protocol: Box<dyn Protocol>,
+    lines: Receiver<String>,
+    is_open: bool,
+    busy: bool,
+    prompts: VecDeque<String>,
+}
+
+impl Duplex {
+    /// Begins to read; nothing for a dialect that has no such protocol.
+    pub(crate) fn start(dialect: Dialect) -> Option<Duplex> {
+        let protocol: Box<dyn Protocol> = match dialect {
+            Dialect::Claude => Box::new(claude::Claude),
+            Dialect::CodexApp => Box::new(codex_app::CodexApp::default()),
+            _ => return None,
+        };
+        let (sender, lines) = sync_channel(READ_AHEAD);
+        // It ends with the process: standard input may stay open for ever.
+        std::thread::spawn(move || {
+            for line in io::stdin().lock().split(b'\n') {
+                let Ok(line) = line else { break };
+                if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                    break;
+                }
+            }
+        });
+        Some(Duplex { protocol, lines, is_open: true, busy: false, prompts: VecDeque::new() })
+    }
+
+    /// Whether anything may still come.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// The next news within a time, or without a limit; none when there is none, or will be none.
+    pub(crate) fn next(
+        &mut self,
+        time: Option<Duration>,
+        voice: &mut Voice,
+        said: &mut Said,
+    ) -> Option<News> {
+        loop {
+            let line = match time {
+                Some(time) => self.lines.recv_timeout(time),
+                None => self.lines.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            let line = match line {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Timeout) => return None,
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.is_open = false;
+                    return None;
+                }
+            };
+            if line.trim().is_empty() {
+                continue;
+            }
+            let news = self.protocol.take(&line, self.busy, voice, said);
+            if let Some(News::Turn(prompt)) = &news {
+                self.prompts.push_back(prompt.clone());
+            }
+            if news.is_some() {
+                return news;
+            }
+            // The answer has to be written now.
+            if !said.lines.is_empty() {
+                return Some(News::Handled);
+            }
+        }
+    }
+
+    /// The prompt that waits longest; its turn is on from here.
+    pub(crate) fn next_prompt(&mut self) -> Option<String> {
+        let prompt = self.prompts.pop_front();
+        self.busy = prompt.is_some();
+        prompt
+    }
+}
