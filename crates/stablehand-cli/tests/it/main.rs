@@ -24,4 +24,6 @@ mod run;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod talk;
+#[cfg(test)]
 mod text_mode;

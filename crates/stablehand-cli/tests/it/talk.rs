@@ -1,0 +1,220 @@
+//! Conversations: one process for many turns, interrupts that kill nobody, questions and answers.
+//!
+//! The agents are shims that play scenes in the two dialects that listen while they work.
+
+use crate::support::{bins, secs};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use stablehand_testkit::{Finished, Run, TestEnv};
+
+/// The agents that can be talked with.
+const TWO_WAY: [&str; 2] = ["claude", "codex"];
+
+fn with_shims() -> TestEnv {
+    let env = TestEnv::new(bins());
+    let folder = env.path("shims");
+    env.stablehand("fake-agent").flag("--shims", folder).finish().assert_code(0);
+    env
+}
+
+/// `stablehand` with an agent's shim and short limits.
+fn command<'e>(env: &'e TestEnv, subcommand: &str, agent: &str, scene: &str) -> Run<'e> {
+    env.stablehand(subcommand)
+        .flag("--agent", agent)
+        .flag("--agent-bin", env.path("shims").join(agent))
+        .flag("--log-dir", env.log_dir())
+        .flag("--startup-timeout", "5s")
+        .flag("--idle-timeout", "1s")
+        .flag("--exit-grace", "2s")
+        .variable("STABLEHAND_FAKE_SCENE", scene)
+        .deadline(secs(30))
+}
+
+fn events(run: &Finished, kind: &str) -> Vec<Value> {
+    let all = run.stdout_json().into_iter().map(|event| event["event"].clone());
+    all.filter(|event| event["type"] == kind).collect()
+}
+
+#[test]
+fn many_turns_go_through_one_process() {
+    for agent in TWO_WAY {
+        let env = with_shims();
+        let run = command(&env, "talk", agent, "hello")
+            .flag("--output-format", "events")
+            .stdin("one\ntwo\nthree\n")
+            .finish();
+        run.assert_code(0);
+        let ends = events(&run, "turn.ended");
+        assert_eq!(ends.len(), 3, "{agent}: {}", run.stderr);
+        assert!(ends.iter().all(|end| end["end"]["kind"] == "done"), "{agent}: {ends:?}");
+        let log = env.log();
+        assert_eq!(
+            (log.all("agent_spawned").len(), log.last()["outcome"].as_str()),
+            (1, Some("success"))
+        );
+        let prompts = log.all("told").iter().filter(|told| told["what"] == "prompt").count();
+        assert_eq!(prompts, 3, "{agent}: what was said is on record");
+        env.assert_nobody_left();
+    }
+}
+
+#[test]
+fn one_turn_may_be_two_way() {
+    for agent in TWO_WAY {
+        let env = with_shims();
+        let run = command(&env, "run", agent, "shell")
+            .flag("--transport", "two-way")
+            .flag("--output-format", "stream-json")
+            .args(["--verify", "go"])
+            .finish();
+        run.assert_code(0);
+        assert!(run.stderr.contains("identical"), "{agent}: {}", run.stderr);
+        assert_eq!(env.log().raw_bytes(), run.stdout, "{agent}");
+        env.assert_nobody_left();
+    }
+}
+
+#[test]
+fn a_question_is_answered_by_the_policy_on_record_before_the_agent_is_told() {
+    for agent in TWO_WAY {
+        for (policy, choice, outcome) in
+            [("deny", "deny", "rejected"), ("allow", "allow", "success")]
+        {
+            let env = with_shims();
+            let run = command(&env, "talk", agent, "ask")
+                .flag("--output-format", "events")
+                .flag("--approvals", policy)
+                .stdin("go\n")
+                .finish();
+            run.assert_code(0);
+            assert_eq!(events(&run, "approval.requested").len(), 1, "{agent}");
+            let resolved = events(&run, "approval.resolved");
+            assert_eq!(resolved.len(), 1, "{agent}: told once: {resolved:?}");
+            assert_eq!(
+                (&resolved[0]["choice"], &resolved[0]["by"]),
+                (&choice.into(), &"policy".into())
+            );
+            let log = env.log();
+            let names = log.names();
+            let at = names.iter().position(|name| *name == "approval_resolved").unwrap();
+            assert_eq!(names.get(at + 1), Some(&"told"), "{agent}");
+            let tools: Vec<_> = events(&run, "item.completed")
+                .into_iter()
+                .filter(|event| event["item"]["kind"] == "tool")
+                .map(|event| event["item"]["outcome"]["kind"].clone())
+                .collect();
+            assert_eq!(tools, [outcome], "{agent} {policy}");
+            env.assert_nobody_left();
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_ends_the_turn_and_not_the_agent() {
+    for agent in TWO_WAY {
+        let env = with_shims();
+        let mut run = command(&env, "talk", agent, "stall")
+            .flag("--output-format", "events")
+            .flag("--idle-timeout", "60s")
+            .stdin_open()
+            .start();
+        for turn in 1..=2 {
+            run.type_line("go");
+            env.wait_for("the model's words", || {
+                run.stdout_so_far().matches(r#""type":"item.started""#).count() >= turn
+            });
+            run.signal(Signal::SIGINT);
+            env.wait_for("the end of the turn", || {
+                run.stdout_so_far().matches(r#""type":"turn.ended""#).count() == turn
+            });
+        }
+        run.close_stdin();
+        let run = run.finish();
+        run.assert_code(130);
+        let ends = events(&run, "turn.ended");
+        assert!(ends.iter().all(|end| end["end"]["kind"] == "cancelled"), "{agent}: {ends:?}");
+        let log = env.log();
+        assert_eq!(log.all("agent_spawned").len(), 1, "{agent}: the same process all the time");
+        assert_eq!(log.last()["forced"], false, "{agent}: nobody was killed");
+        env.assert_nobody_left();
+    }
+}
+
+#[test]
+fn a_hang_is_one_also_in_a_conversation_and_the_next_prompt_resumes() {
+    for agent in TWO_WAY {
+        let env = with_shims();
+        let run = command(&env, "talk", agent, "stall").stdin("one\ntwo\n").finish();
+        run.assert_code(2);
+        let log = env.log();
+        assert_eq!(log.all("hang_detected").len(), 2, "{agent}");
+        let spawned = log.all("agent_spawned");
+        assert_eq!(spawned.len(), 2, "{agent}");
+        assert!(spawned[0]["resumed_from"].is_null() && spawned[1]["resumed_from"].is_string());
+        env.assert_nobody_left();
+    }
+}
+
+#[test]
+fn silence_between_turns_is_no_hang() {
+    for agent in TWO_WAY {
+        let env = with_shims();
+        let mut run = command(&env, "talk", agent, "hello")
+            .flag("--exit-grace", "300ms")
+            .stdin_open()
+            .start();
+        run.type_line("one");
+        run.wait_for_stdout("\n");
+        // Three times the idle limit, ten times the grace for leaving.
+        std::thread::sleep(secs(3));
+        assert!(run.is_running(), "{agent}");
+        run.type_line("two");
+        run.close_stdin();
+        run.finish().assert_code(0);
+        let log = env.log();
+        assert_eq!(
+            (log.all("agent_spawned").len(), log.has("hang_detected")),
+            (1, false),
+            "{agent}"
+        );
+        assert_eq!(log.last()["forced"], false, "{agent}");
+        env.assert_nobody_left();
+    }
+}
+
+#[test]
+fn killing_us_in_a_conversation_leaves_nobody() {
+    for agent in TWO_WAY {
+        let env = with_shims();
+        let mut run = command(&env, "talk", agent, "long-tool").stdin_open().start();
+        run.type_line("go");
+        env.wait_for_log("tool_call_opened");
+        run.signal(Signal::SIGKILL);
+        run.finish();
+        env.assert_nobody_left();
+    }
+}
+
+#[test]
+fn who_takes_one_turn_a_process_cannot_be_two_way_and_says_who_can() {
+    let env = with_shims();
+    let run =
+        command(&env, "run", "gemini", "hello").flag("--transport", "two-way").args(["x"]).finish();
+    run.assert_code(64);
+    assert!(run.stderr.contains("claude, codex"), "{}", run.stderr);
+    // But everybody can be talked with.
+    let run = command(&env, "talk", "gemini", "hello").stdin("one\ntwo\n").finish();
+    run.assert_code(0);
+    let log = env.log();
+    assert_eq!(log.all("agent_spawned").len(), 2);
+    env.assert_nobody_left();
+}
+
+#[test]
+fn a_mode_that_the_agent_has_not_is_refused_with_those_that_it_has() {
+    let env = with_shims();
+    let run = command(&env, "run", "opencode", "hello").flag("--mode", "edit").args(["x"]).finish();
+    run.assert_code(64);
+    assert!(run.stderr.contains("no mode `edit`") && run.stderr.contains("plan"), "{}", run.stderr);
+    assert!(env.logs().is_empty());
+}
