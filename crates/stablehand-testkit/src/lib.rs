@@ -7,6 +7,8 @@
 //! proves that nothing was left running, and [`log`] reads what was logged. [`fixtures`] finds the
 //! recordings.
 //!
+//! [`llm`] is a fake model service that the real agent programs can be pointed at.
+//!
 //! It knows the binaries only from outside: their flags, exit codes and log format. Nothing of the
 //! product depends on it.
 #![expect(
@@ -20,10 +22,12 @@ pub mod census;
 pub mod cursor;
 pub mod env;
 pub mod fixtures;
+pub mod llm;
 pub mod log;
 pub mod process;
 pub mod script;
 
 pub use env::{Bins, Run, TestEnv};
+pub use llm::FakeLlm;
 pub use log::LogFile;
 pub use process::{Finished, Running};
