@@ -7,7 +7,8 @@
 //! proves that nothing was left running, and [`log`] reads what was logged. [`fixtures`] finds the
 //! recordings.
 //!
-//! [`llm`] is a fake model service that the real agent programs can be pointed at.
+//! [`llm`] is a fake model service that the real agent programs can be pointed at, and [`real`]
+//! prepares a home for each of these programs.
 //!
 //! It knows the binaries only from outside: their flags, exit codes and log format. Nothing of the
 //! product depends on it.
@@ -25,6 +26,7 @@ pub mod fixtures;
 pub mod llm;
 pub mod log;
 pub mod process;
+pub mod real;
 pub mod script;
 
 pub use env::{Bins, Run, TestEnv};
