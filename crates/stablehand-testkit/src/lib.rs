@@ -6,6 +6,9 @@
 //! environment, [`process`] runs a binary in it under a deadline, [`census`] proves that nothing was
 //! left running, and [`log`] reads what was logged. [`fixtures`] finds the recordings.
 //!
+//! [`llm`] is a fake model service that the real agent programs can be pointed at, and [`real`]
+//! prepares a home for each of these programs.
+//!
 //! It knows the binaries only from outside: their flags, exit codes and log format. Nothing of the
 //! product depends on it.
 #![expect(
@@ -22,10 +25,13 @@ pub mod agent;
 pub mod census;
 pub mod env;
 pub mod fixtures;
+pub mod llm;
 pub mod log;
 pub mod process;
+pub mod real;
 pub mod script;
 
 pub use env::{Bins, Run, TestEnv};
+pub use llm::FakeLlm;
 pub use log::LogFile;
 pub use process::{Finished, Running};

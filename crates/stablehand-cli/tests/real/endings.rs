@@ -1,0 +1,78 @@
+//! Runs that are ended by us: by a signal, by a verdict, by our own death. Nobody may be left.
+
+use crate::support::{for_each_agent, told};
+use nix::sys::signal::Signal;
+use stablehand_testkit::Running;
+use stablehand_testkit::llm::scene::HELLO;
+use stablehand_testkit::real::{Real, RealAgent};
+use std::time::{Duration, Instant};
+
+for_each_agent!(
+    interrupted_in_a_tool,
+    killed_in_a_tool,
+    stalled_then_resumed,
+    silent_from_the_start
+);
+
+/// Starts the scene with the long command and waits until that command runs. The stream does not say
+/// so in every case: OpenCode speaks of a tool only when it has ended.
+fn in_a_tool(real: &Real) -> Running<'_> {
+    let mut running = real.run("long-tool").args(["Run it."]).start();
+    let since = Instant::now();
+    let is_sleeper = |line: &String| line.trim_end().ends_with(" -c import time; time.sleep(300)");
+    while !real.living().values().any(is_sleeper) {
+        assert!(
+            running.is_running() && since.elapsed() < Duration::from_mins(1),
+            "no long command among {:#?}\n{}",
+            real.living(),
+            real.env.log_tail()
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    running
+}
+
+fn interrupted_in_a_tool(real: &Real) {
+    let running = in_a_tool(real);
+    running.signal(Signal::SIGINT);
+    running.finish().assert_code(130).assert_within(Duration::from_secs(80));
+    let log = real.env.log();
+    assert_eq!(log.one("run_ended")["outcome"], "interrupted");
+    assert_eq!(log.one("run_ended")["ended_by"], "person");
+}
+
+/// The keeper sees that we are gone and ends the tree without us.
+fn killed_in_a_tool(real: &Real) {
+    let running = in_a_tool(real);
+    running.signal(Signal::SIGKILL);
+    let finished = running.finish_alone();
+    assert_eq!(finished.signal, Some(Signal::SIGKILL as i32));
+}
+
+/// A model that stops in the middle of its answer is found out, and the session can be used again.
+fn stalled_then_resumed(real: &Real) {
+    let stalled = told(real.run("stall").flag("--idle-timeout", "3s").args(["Say something."]));
+    stalled.finished.assert_code(2);
+    let logs = real.env.logs();
+    let verdict = logs[0].one("hang_detected");
+    // Claude Code and Gemini show the text as it is made; the others show it when it is complete.
+    let shows_pieces = matches!(real.agent, RealAgent::Claude | RealAgent::Gemini);
+    let expected = if shows_pieces { "idle_after_text" } else { "first_response" };
+    assert_eq!(verdict["verdict"], expected);
+    assert_eq!(logs[0].one("run_ended")["outcome"], "hung");
+    let session = stalled.session();
+    let again = told(real.run("hello").flag("--resume", &session).args(["Again, please."]));
+    again.assert_success();
+    assert_eq!(again.session(), session);
+    assert_eq!(again.messages(), [HELLO]);
+}
+
+/// Not even an answer's head comes. OpenCode says nothing at all until one does.
+fn silent_from_the_start(real: &Real) {
+    let run = real.run("stall-headers").flag("--idle-timeout", "3s");
+    let silent = told(run.flag("--startup-timeout", "35s").args(["Say something."]));
+    silent.finished.assert_code(2);
+    let expected = if real.agent == RealAgent::OpenCode { "startup" } else { "first_response" };
+    assert_eq!(real.env.log().one("hang_detected")["verdict"], expected);
+    assert!(!real.llm.requests().is_empty());
+}

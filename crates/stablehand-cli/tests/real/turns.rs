@@ -1,0 +1,113 @@
+//! Turns in which nothing goes wrong with the model: text, tools, files, sessions.
+
+use crate::support::{command, for_each_agent, told};
+use serde_json::json;
+use stablehand_testkit::llm::scene::{
+    FAILING_COMMAND, HELLO, PARALLEL_COMMANDS, SHELL_COMMAND, TOOLS_DONE, WRITTEN,
+};
+use stablehand_testkit::real::{Real, RealAgent};
+
+for_each_agent!(hello, shell, parallel, failing_tool, bad_tool, write_file, resume);
+
+fn hello(real: &Real) {
+    let told = told(real.run("hello").args(["Say hello."]));
+    told.assert_success();
+    assert_eq!(told.messages(), [HELLO]);
+    assert!(!told.session().is_empty());
+    assert_eq!(told.one("session.started")["agent"], real.agent.name());
+    assert_eq!(told.one("process.exited")["exit"], json!({"code": 0}));
+    assert_eq!(told.one("process.exited")["forced"], false);
+    let requests = real.llm.main_requests();
+    assert_eq!(requests.len(), 1);
+    assert!(requests[0].prompt().contains("Say hello."), "{:?}", requests[0].prompt());
+    let log = real.env.log();
+    assert_eq!(log.one("run_ended")["outcome"], "success");
+    assert_eq!(log.one("run_ended")["session_id"], told.session());
+}
+
+fn shell(real: &Real) {
+    let told = told(real.run("shell").args(["Run it."]));
+    told.assert_success();
+    let tools = told.tools();
+    assert_eq!(tools.len(), 1);
+    assert_eq!(tools[0]["tool_kind"], "execute");
+    assert!(command(tools[0]).contains(SHELL_COMMAND), "{}", tools[0]);
+    assert_eq!(tools[0]["outcome"]["kind"], "success");
+    let output = tools[0]["output"].as_str().unwrap();
+    assert!(output.contains("neigh") && output.contains("whinny"), "{output}");
+    assert_eq!(*told.messages().last().unwrap(), TOOLS_DONE);
+    let requests = real.llm.main_requests();
+    assert_eq!(requests.len(), 2);
+    assert!(requests[1].body.contains("neigh"), "the model was told what the command said");
+}
+
+fn parallel(real: &Real) {
+    let told = told(real.run("parallel").args(["Run both."]));
+    told.assert_success();
+    let tools = told.tools();
+    assert_eq!(tools.len(), 2);
+    assert_ne!(tools[0]["call"], tools[1]["call"]);
+    for wanted in PARALLEL_COMMANDS {
+        let found = tools.iter().filter(|tool| command(tool).contains(wanted));
+        assert_eq!(found.count(), 1, "{wanted} in {tools:#?}");
+    }
+    assert_eq!(*told.messages().last().unwrap(), TOOLS_DONE);
+}
+
+/// A tool that fails is no failure of the run.
+fn failing_tool(real: &Real) {
+    let told = told(real.run("failing-tool").args(["Run it."]));
+    told.assert_success();
+    let tools = told.tools();
+    assert_eq!(tools.len(), 1);
+    assert!(command(tools[0]).contains(FAILING_COMMAND), "{}", tools[0]);
+    let outcome = &tools[0]["outcome"];
+    if real.agent == RealAgent::Gemini {
+        // It calls every command that ran a success, and its exit code is nowhere in the stream.
+        assert_eq!(outcome["kind"], "success");
+    } else {
+        assert_eq!(outcome["kind"], "failure");
+        assert_eq!(outcome["exit_code"], 3);
+    }
+    assert_eq!(*told.messages().last().unwrap(), TOOLS_DONE);
+}
+
+/// A tool that does not exist is told to the model, which goes on.
+fn bad_tool(real: &Real) {
+    let told = told(real.run("bad-tool").args(["Run it."]));
+    told.assert_success();
+    assert_eq!(*told.messages().last().unwrap(), TOOLS_DONE);
+    let outcomes: Vec<&str> =
+        told.tools().iter().filter_map(|tool| tool["outcome"]["kind"].as_str()).collect();
+    // Codex shows no event of a call that it refuses.
+    let expected: &[&str] = if real.agent == RealAgent::Codex { &[] } else { &["failure"] };
+    assert_eq!(outcomes, expected);
+}
+
+fn write_file(real: &Real) {
+    let path = real.env.work().join("feed.txt");
+    let prompt = format!("Write the list to {}", path.display());
+    let told = told(real.run("write-file").args([prompt.as_str()]));
+    told.assert_success();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), WRITTEN);
+    let tools = told.tools();
+    assert_eq!(tools.len(), 1);
+    assert_eq!(tools[0]["tool_kind"], "edit");
+    assert_eq!(tools[0]["outcome"]["kind"], "success");
+}
+
+/// A second run goes on with the session of the first: the same id, and the model gets what was said.
+fn resume(real: &Real) {
+    let first = told(real.run("hello").args(["The pony is called Dapple."]));
+    first.assert_success();
+    let session = first.session();
+    let second =
+        told(real.run("shell").flag("--resume", &session).args(["What is the pony called?"]));
+    second.assert_success();
+    assert_eq!(second.session(), session);
+    assert_eq!(second.tools().len(), 1);
+    let request =
+        real.llm.main_requests().into_iter().find(|heard| heard.scene == "shell").unwrap();
+    assert!(request.prompt().contains("What is the pony called?"), "{:?}", request.prompt());
+    assert!(request.body.contains("Dapple") && request.body.contains(HELLO), "{}", request.body);
+}
