@@ -7,6 +7,8 @@
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+pub use stablehand_fake::pid::is_alive;
+
 use stablehand_fake::pid::state_and_start;
 use std::collections::BTreeMap;
 use std::fs;

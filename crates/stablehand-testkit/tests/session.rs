@@ -131,7 +131,7 @@ fn a_dropped_session_leaves_nobody() {
     let began = Instant::now();
     drop(session);
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    assert!(!stablehand_fake::pid::is_alive(pid));
+    assert!(!stablehand_testkit::census::is_alive(pid));
     let left = stablehand_testkit::census::living("no such marker", &place.path().join("record"));
     assert!(left.is_empty(), "{left:?}");
 }
