@@ -168,13 +168,17 @@ impl Real {
     /// `stablehand run` of the program with a scene of the model. Everything is allowed to the agent,
     /// and the limits are far away.
     pub fn run(&self, scene: &str) -> Run<'_> {
+        self.stablehand("run", scene).args(["--force"])
+    }
+
+    /// Any way of running the program with a scene of the model, within its own bounds.
+    pub fn stablehand(&self, subcommand: &str, scene: &str) -> Run<'_> {
         let mut run = self
             .env
-            .stablehand("run")
+            .stablehand(subcommand)
             .flag("--agent", self.agent.name())
             .flag("--agent-bin", &self.program)
             .flag("--log-dir", self.env.log_dir())
-            .args(["--force"])
             .variable("TMPDIR", self.env.path("tmp").to_string_lossy())
             .deadline(DEADLINE);
         for (name, value) in self.agent.prepare(&self.env.home(), &self.llm.base_url(scene)) {

@@ -14,4 +14,6 @@ mod failures;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod talk;
+#[cfg(test)]
 mod turns;

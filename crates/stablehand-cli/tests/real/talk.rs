@@ -1,0 +1,90 @@
+//! Conversations with the real programs: many turns, questions before they act, interrupts.
+//!
+//! Claude Code and Codex listen while they work, and are one process for all turns; the others are
+//! started anew for each and resumed.
+
+use crate::support::{for_each_agent, told, with};
+use nix::sys::signal::Signal;
+use stablehand_testkit::Run;
+use stablehand_testkit::llm::scene::{HELLO, WRITTEN};
+use stablehand_testkit::real::{Real, RealAgent};
+
+for_each_agent!(many_turns);
+
+fn talk<'r>(real: &'r Real, scene: &str) -> Run<'r> {
+    real.stablehand("talk", scene)
+}
+
+fn many_turns(real: &Real) {
+    let told = told(talk(real, "hello").stdin("The pony is called Dapple.\nWhat is it called?\n"));
+    told.finished.assert_code(0);
+    assert_eq!(told.messages(), [HELLO, HELLO]);
+    let ends = told.all("turn.ended");
+    assert!(ends.iter().all(|end| end["end"]["kind"] == "done") && ends.len() == 2, "{ends:?}");
+    let listens = matches!(real.agent, RealAgent::Claude | RealAgent::Codex);
+    let log = real.env.log();
+    assert_eq!(log.all("agent_spawned").len(), if listens { 1 } else { 2 });
+    let last = real.llm.main_requests().pop().unwrap();
+    assert!(last.prompt().contains("What is it called?"), "{:?}", last.prompt());
+    assert!(last.body.contains("Dapple"), "the model knows what was said before");
+}
+
+/// A file is written only if somebody said yes, and the model is told if somebody said no.
+fn question(real: &Real) {
+    for (policy, written) in [("deny", false), ("allow", true)] {
+        let path = real.env.work().join(format!("{policy}.txt"));
+        let prompt = format!("Write the list to {}\n", path.display());
+        let told = told(talk(real, "write-file").flag("--approvals", policy).stdin(prompt));
+        told.finished.assert_code(0);
+        let resolved = told.one("approval.resolved");
+        assert_eq!((&resolved["choice"], &resolved["by"]), (&policy.into(), &"policy".into()));
+        assert!(told.one("approval.requested")["what"].as_str().unwrap().contains(policy));
+        assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), written.then_some(WRITTEN));
+        let outcome = &told.tools()[0]["outcome"]["kind"];
+        assert_eq!(outcome, if written { "success" } else { "rejected" }, "{:?}", told.events);
+    }
+}
+
+/// Ctrl-C ends the turn; the same process takes the next prompt.
+fn interrupt(real: &Real) {
+    let run = talk(real, "stall").flag("--output-format", "events");
+    let mut running = run.stdin_open().start();
+    for turn in 1..=2 {
+        running.type_line("Say something.");
+        let asked = || real.llm.main_requests().len() >= turn;
+        real.env.wait_for("a request to the model", asked);
+        // Codex shows the turn, Claude Code the first words.
+        real.env.wait_for("the turn", || {
+            running.stdout_so_far().matches(r#""type":"turn.started""#).count() >= turn
+        });
+        running.signal(Signal::SIGINT);
+        real.env.wait_for("the end of the turn", || {
+            running.stdout_so_far().matches(r#""kind":"cancelled""#).count() >= turn
+        });
+    }
+    running.close_stdin();
+    running.finish().assert_code(130);
+    let log = real.env.log();
+    assert_eq!((log.all("agent_spawned").len(), log.has("cancel_ignored")), (1, false));
+    assert_eq!(log.one("run_ended")["forced"], false);
+}
+
+#[test]
+fn claude_asks_before_it_writes() {
+    with(RealAgent::Claude, question);
+}
+
+#[test]
+fn codex_asks_before_it_writes() {
+    with(RealAgent::Codex, question);
+}
+
+#[test]
+fn claude_is_interrupted_and_stays() {
+    with(RealAgent::Claude, interrupt);
+}
+
+#[test]
+fn codex_is_interrupted_and_stays() {
+    with(RealAgent::Codex, interrupt);
+}
