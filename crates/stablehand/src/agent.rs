@@ -13,6 +13,7 @@ mod opencode;
 mod qwen;
 
 use crate::keeper::Launch;
+use crate::manage::{Capabilities, Recipes};
 use stablehand_core::Dialect;
 use stablehand_core::id::SessionId;
 use std::ffi::{OsStr, OsString};
@@ -34,6 +35,10 @@ pub struct Agent {
     workspace: Workspace,
     /// Variables that it needs set, or must not inherit.
     env: &'static [(&'static str, Option<&'static str>)],
+    /// What it can do in a run.
+    pub can: Capabilities,
+    /// How it is asked about everything else.
+    pub manage: Recipes,
 }
 
 /// How an agent is told where to work.
@@ -116,6 +121,12 @@ impl Agent {
                 agent: self.name,
                 looked_for: self.programs.join(", "),
             })
+    }
+
+    /// Its program with native arguments, for a question that is not a run.
+    pub(crate) fn command(&self, program: PathBuf, args: Vec<OsString>) -> Launch {
+        let env = self.env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
+        Launch { program, args, env: env.collect(), cwd: None }
     }
 
     /// The plan for a request.

@@ -14,6 +14,7 @@ pub mod follow;
 pub mod keeper;
 pub mod lease;
 pub mod log;
+pub mod manage;
 pub mod recovery;
 pub mod sink;
 pub mod tree;

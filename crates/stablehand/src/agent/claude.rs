@@ -3,6 +3,8 @@
 //! It prints its stream only with `--verbose`. It must not believe that it runs inside of itself,
 //! and it must not replace itself in the middle of a run.
 
+mod manage;
+
 use super::{Agent, PlanRequest, Workspace, option, words};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
@@ -18,6 +20,8 @@ pub(super) const ROW: Agent = Agent {
         ("CLAUDE_CODE_ENTRYPOINT", None),
         ("DISABLE_AUTOUPDATER", Some("1")),
     ],
+    can: manage::CAN,
+    manage: manage::RECIPES,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {

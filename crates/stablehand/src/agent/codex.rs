@@ -2,6 +2,8 @@
 //!
 //! A lone `-` makes it read the prompt from standard input; without it an open pipe makes it wait.
 
+mod manage;
+
 use super::{Agent, PlanRequest, Workspace, option, words};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
@@ -13,6 +15,8 @@ pub(super) const ROW: Agent = Agent {
     arguments,
     workspace: Workspace::StartedThere,
     env: &[],
+    can: manage::CAN,
+    manage: manage::RECIPES,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {

@@ -4,6 +4,8 @@
 //! an open pipe it gives no output (2026.01) or does not exit (2026.09). Output other than
 //! stream-json is silent until the end and could not be supervised.
 
+mod manage;
+
 use super::{Agent, PlanRequest, Workspace, option, words};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
@@ -15,6 +17,8 @@ pub(super) const ROW: Agent = Agent {
     arguments,
     workspace: Workspace::Argument,
     env: &[],
+    can: manage::CAN,
+    manage: manage::RECIPES,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {

@@ -3,6 +3,8 @@
 //! It is our own binary with a hidden subcommand (the face that has it says where it is), and it
 //! speaks Cursor's stream.
 
+mod manage;
+
 use super::{Agent, PlanRequest, Workspace, option, words};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
@@ -17,6 +19,8 @@ pub(super) const ROW: Agent = Agent {
     arguments,
     workspace: Workspace::Argument,
     env: &[],
+    can: manage::CAN,
+    manage: manage::RECIPES,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {

@@ -2,6 +2,8 @@
 //!
 //! Its launcher starts itself once more and passes no signal on; it is told not to.
 
+mod manage;
+
 use super::{Agent, PlanRequest, Workspace, option, words};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
@@ -13,6 +15,8 @@ pub(super) const ROW: Agent = Agent {
     arguments,
     workspace: Workspace::StartedThere,
     env: &[("GEMINI_CLI_NO_RELAUNCH", Some("true"))],
+    can: manage::CAN,
+    manage: manage::RECIPES,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {

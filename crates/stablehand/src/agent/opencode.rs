@@ -3,6 +3,8 @@
 //! It has no way to approve everything for one run; its configuration decides. It must not replace
 //! itself in the middle of a run.
 
+mod manage;
+
 use super::{Agent, PlanRequest, Workspace, option, words};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
@@ -14,6 +16,8 @@ pub(super) const ROW: Agent = Agent {
     arguments,
     workspace: Workspace::StartedThere,
     env: &[("OPENCODE_DISABLE_AUTOUPDATE", Some("1"))],
+    can: manage::CAN,
+    manage: manage::RECIPES,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {

@@ -1,5 +1,7 @@
 //! Qwen Code: started like Gemini, read like Claude Code.
 
+mod manage;
+
 use super::{Agent, PlanRequest, Workspace, option, words};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
@@ -11,6 +13,8 @@ pub(super) const ROW: Agent = Agent {
     arguments,
     workspace: Workspace::StartedThere,
     env: &[],
+    can: manage::CAN,
+    manage: manage::RECIPES,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
