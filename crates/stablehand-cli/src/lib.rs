@@ -10,6 +10,7 @@
 pub mod console;
 pub mod decode;
 pub mod demo;
+pub mod doctor;
 pub mod duration;
 pub mod env;
 pub mod failure;
@@ -17,6 +18,7 @@ pub mod input;
 pub mod limits;
 pub mod main_stablehand;
 pub mod main_wrap;
+pub mod manage;
 pub mod render;
 pub mod run;
 pub mod screen;

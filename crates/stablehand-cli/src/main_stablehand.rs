@@ -4,7 +4,7 @@ use crate::decode::DecodeArgs;
 use crate::demo;
 use crate::env::KEEPER;
 use crate::run::RunArgs;
-use crate::{decode, run};
+use crate::{decode, doctor, manage, run};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -25,6 +25,26 @@ enum Command {
     Run(Box<RunArgs>),
     /// Read an agent's recorded output from standard input as events
     Decode(DecodeArgs),
+    /// Show all agents: installed, version, login, model, and what each can do
+    Agents(manage::AskArgs),
+    /// Log in to an agent, on this terminal
+    Login(manage::ActArgs),
+    /// Log out of an agent
+    Logout(manage::ActArgs),
+    /// Say whether agents are logged in: exit status 0 if so, 1 if not
+    Status(manage::AskArgs),
+    /// Show version, login, default model and other facts
+    About(manage::AskArgs),
+    /// List the models that agents offer
+    Models(manage::AskArgs),
+    /// List and switch the MCP servers of agents
+    #[command(subcommand)]
+    Mcp(manage::McpCommand),
+    /// List chats that can be resumed, or begin one
+    #[command(subcommand)]
+    Chats(manage::ChatsCommand),
+    /// Check everything that runs depend on, and say what to fix
+    Doctor(doctor::DoctorArgs),
     #[command(name = "__demo-agent", hide = true, disable_help_flag = true)]
     Demo(demo::DemoArgs),
 }
@@ -42,6 +62,15 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => run::main(&args),
         Command::Decode(args) => decode::main(&args),
+        Command::Agents(args) => manage::agents(&args),
+        Command::Login(args) => manage::log_in(&args),
+        Command::Logout(args) => manage::log_out(&args),
+        Command::Status(args) => manage::status(&args),
+        Command::About(args) => manage::about(&args),
+        Command::Models(args) => manage::models(&args),
+        Command::Mcp(command) => manage::mcp(&command),
+        Command::Chats(command) => manage::chats(&command),
+        Command::Doctor(args) => doctor::main(&args),
         Command::Demo(args) => demo::main(&args),
     };
     crate::finish(PROGRAM, result)

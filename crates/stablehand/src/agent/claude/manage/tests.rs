@@ -4,8 +4,8 @@ use super::*;
 use crate::manage::McpState;
 use crate::manage::testing::{found, heard, printed, recorded};
 
-fn yes(account: Option<&str>, method: &str) -> Result<Answer, Trouble> {
-    Ok(Answer::Login(Login::yes(account.map(Into::into), method)))
+fn yes(account: Option<&str>, method: &str) -> Answer {
+    Answer::Login(Login::yes(account.map(Into::into), method))
 }
 
 #[test]
@@ -13,14 +13,14 @@ fn version_and_login() {
     let version = heard(parse::version, &recorded("claude", "version", 0));
     assert_eq!(version, Ok(Answer::Version("2.1.325".into())));
     let table = [
-        ("logged-out", 1, Ok(Answer::Login(Login::no()))),
+        ("logged-out", 1, Answer::Login(Login::no())),
         ("logged-in", 0, yes(Some("rider@example.com"), "claude.ai account, max")),
         ("api-key", 0, yes(None, "API key (ANTHROPIC_API_KEY)")),
         ("oauth-token", 0, yes(None, "token from the environment")),
         ("bedrock", 0, yes(None, "bedrock")),
     ];
     for (name, code, expected) in table {
-        assert_eq!(heard(login, &recorded("claude", name, code)), expected, "{name}");
+        assert_eq!(heard(login, &recorded("claude", name, code)), Ok(expected), "{name}");
     }
     for text in ["", "{}", "{\"loggedIn\":\"true\"}", "{\"loggedIn\":tr", "Logged in"] {
         assert_eq!(heard(login, &printed(text, "", 0)), Err(Trouble::Unreadable), "{text}");

@@ -4,14 +4,14 @@ use super::*;
 use crate::manage::McpState;
 use crate::manage::testing::{heard, printed, recorded};
 
-fn rider() -> Result<Answer, Trouble> {
-    Ok(Answer::Login(Login::yes(Some("rider@example.com".into()), "Cursor account")))
+fn rider() -> Answer {
+    Answer::Login(Login::yes(Some("rider@example.com".into()), "Cursor account"))
 }
 
 #[test]
 fn the_login_in_json_and_in_words() {
-    assert_eq!(heard(login, &recorded("cursor", "status-json", 0)), rider());
-    assert_eq!(heard(login, &recorded("cursor", "status-2026.01", 0)), rider());
+    assert_eq!(heard(login, &recorded("cursor", "status-json", 0)), Ok(rider()));
+    assert_eq!(heard(login, &recorded("cursor", "status-2026.01", 0)), Ok(rider()));
     let out = recorded("cursor", "status-json-logged-out", 0);
     assert_eq!(heard(login, &out), Ok(Answer::Login(Login::no())));
     let words = printed("\n Not logged in\n", "", 0);
