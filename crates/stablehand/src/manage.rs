@@ -101,9 +101,9 @@ pub enum LoginState {
 pub struct Login {
     /// In, out or unknown.
     pub state: LoginState,
-    /// Who: an e-mail address or a list of providers.
+    /// Who: an e-mail address or an organisation.
     pub account: Option<String>,
-    /// By what: an account, an API key and where it comes from.
+    /// By what: an account, an API key and where it comes from, a list of providers.
     pub method: Option<String>,
 }
 

@@ -77,6 +77,6 @@ mod tests {
         let [ok, note, warning, broken] = [Level::Ok, Level::Note, Level::Warning, Level::Broken];
         assert_eq!(levels, [ok, warning, note, warning, broken, note]);
         assert_eq!(finding(&out).fix.as_deref(), Some("stablehand login --agent codex"));
-        assert_eq!(finding(&blank).text, "1.2.3 at /bin/codex, logged in by API key");
+        assert_eq!(finding(&blank).text, "1.2.3 at /bin/codex, logged in: API key");
     }
 }

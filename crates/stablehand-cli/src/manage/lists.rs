@@ -177,6 +177,7 @@ fn list(answer: &Answer, paint: Paint, indent: usize) -> String {
                     (server.detail.clone().unwrap_or_default(), Look::Dim),
                 ]);
             }
+            table = table.without_empty_columns();
             servers.is_empty().then_some("no MCP servers")
         }
         Answer::Chats(chats) => {

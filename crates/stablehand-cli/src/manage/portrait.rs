@@ -155,7 +155,7 @@ pub(crate) fn login_words(login: &Login) -> (String, Look) {
             (format!("logged in as {account} ({method})"), Look::Good)
         }
         (LoginState::In, None) if method.starts_with("needs no") => (method.into(), Look::Good),
-        (LoginState::In, None) => (format!("logged in by {method}"), Look::Good),
+        (LoginState::In, None) => (format!("logged in: {method}"), Look::Good),
         (LoginState::Out, _) => ("not logged in".into(), Look::Bad),
         (LoginState::Unknown, _) => (format!("cannot be told: {method}"), Look::Warn),
     }

@@ -119,6 +119,20 @@ impl Table {
         self.rows.push(cells.into_iter().map(|(text, look)| (clean(&text), look)).collect());
     }
 
+    /// Without the columns that have nothing but a heading.
+    pub(crate) fn without_empty_columns(mut self) -> Table {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        for column in (0..columns).rev() {
+            let cells = || self.rows.iter().skip(1).filter_map(|row| row.get(column));
+            if cells().all(|(text, _)| text.is_empty()) {
+                for row in self.rows.iter_mut().filter(|row| row.len() > column) {
+                    row.remove(column);
+                }
+            }
+        }
+        self
+    }
+
     /// The table as text; the last column is cut where the terminal ends.
     pub(crate) fn render(&self, paint: Paint, indent: usize) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -195,6 +209,13 @@ mod tests {
         assert_eq!(table.render(Paint::none(), 0), expected);
         let narrow = "NAME    WHERE\né       /a/very/lon…\nlonger  x y\n";
         assert_eq!(table.render(Paint::wide(20), 0), narrow);
+    }
+
+    #[test]
+    fn a_column_of_nothing_is_left_out() {
+        let mut table = Table::headed(&["A", "B", "C"]);
+        table.row(plain(&["1", "", "3"]));
+        assert_eq!(table.without_empty_columns().render(Paint::none(), 0), "A  C\n1  3\n");
     }
 
     #[test]

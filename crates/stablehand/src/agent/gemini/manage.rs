@@ -1,7 +1,8 @@
 //! How the Gemini CLI is asked about itself.
 //!
 //! It has no command for its login: settings, credential files and variables tell. Its commands for
-//! MCP servers print to standard error and exit with 0 even when they refuse. Its list of sessions
+//! MCP servers print to standard error and exit with 0 even when they refuse; 0.61 refuses to
+//! switch any server, because it looks its name up in the wrong list. Its list of sessions
 //! is made by starting the agent, which needs a login and may ask the model for a title.
 
 use crate::manage::parse::{

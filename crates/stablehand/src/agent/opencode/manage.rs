@@ -80,18 +80,14 @@ fn login(heard: &Heard<'_>) -> Result<Answer, Trouble> {
     if frames == 0 || !dots.is_empty() {
         return Err(Trouble::Unreadable);
     }
-    let (mut who, mut how) = (Vec::new(), Vec::new());
-    for entry in &all {
-        let (provider, method) = entry.rsplit_once(' ').unwrap_or((entry, ""));
-        who.push(provider.trim().to_owned());
-        if !method.is_empty() && !how.contains(&method) {
-            how.push(method);
-        }
-    }
+    let entries = all.iter().map(|entry| match entry.rsplit_once(' ') {
+        Some((provider, method)) => format!("{} ({method})", provider.trim()),
+        None => entry.clone(),
+    });
     Ok(Answer::Login(if all.is_empty() {
         Login::no()
     } else {
-        Login::yes(Some(who.join(", ")), how.join(", "))
+        Login::yes(None, entries.collect::<Vec<_>>().join(", "))
     }))
 }
 
@@ -128,6 +124,7 @@ fn mcp(heard: &Heard<'_>) -> Result<Answer, Trouble> {
     }
     let text = plain(&output.stdout);
     let mut servers: Vec<McpServer> = Vec::new();
+    let mut last: Option<String> = None;
     for line in lines(&text) {
         if let Some(entry) = line.strip_prefix('●') {
             let entry = entry.trim();
@@ -136,6 +133,7 @@ fn mcp(heard: &Heard<'_>) -> Result<Answer, Trouble> {
                 return Err(Trouble::Unreadable);
             };
             let said = state.join(" ");
+            last = None;
             let by_words = mcp_state(&said);
             servers.push(McpServer {
                 name: (*name).to_owned(),
@@ -145,9 +143,10 @@ fn mcp(heard: &Heard<'_>) -> Result<Answer, Trouble> {
                 detail: Some(said),
             });
         } else if let (Some(more), Some(server)) = (line.strip_prefix('│'), servers.last_mut()) {
-            // The last of these lines is the program or the address.
+            // The last of these lines is the program or the address; one before it says why.
             let more = more.trim();
             if !more.is_empty() {
+                server.detail = last.replace(more.to_owned()).or_else(|| server.detail.take());
                 server.target = target(more);
             }
         }

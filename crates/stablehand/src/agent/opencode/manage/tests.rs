@@ -9,8 +9,7 @@ fn version_and_logins() {
     assert_eq!(version, Ok(Answer::Version("1.18.33".into())));
     let out = heard(login, &recorded("opencode", "logged-out", 0));
     assert_eq!(out, Ok(Answer::Login(Login::no())));
-    let who = Some("Anthropic, OpenRouter, OpenAI".to_owned());
-    let yes = Login::yes(who, "oauth, api, OPENAI_API_KEY");
+    let yes = Login::yes(None, "Anthropic (oauth), OpenRouter (api), OpenAI (OPENAI_API_KEY)");
     assert_eq!(heard(login, &recorded("opencode", "logged-in", 0)), Ok(Answer::Login(yes)));
     // A number that does not fit its list, or no frame at all.
     for text in ["┌  C\n●  A oauth\n└  2 credentials\n", "●  A oauth\n", "1 credential", ""]
@@ -49,6 +48,9 @@ fn mcp_servers() {
         ("barn", McpState::Disabled, "/bin/true"),
     ];
     assert_eq!(rows, expected);
+    let reason = "MCP error -32000: Connection closed";
+    let said: Vec<_> = servers.iter().map(|server| server.detail.as_deref()).collect();
+    assert_eq!((said.first(), said.last()), (Some(&Some(reason)), Some(&Some("disabled"))));
     let odd =
         "┌  M\n●  ⚠ a needs authentication\n│  https://h/x?k=1\n●  ✓ b connected\n│  b\n└  2\n";
     let Ok(Answer::Mcp(servers)) = heard(mcp, &printed(odd, "", 0)) else { panic!("unread") };
