@@ -110,7 +110,7 @@ impl From<AskError> for Failure {
             AskError::Unreadable { command, .. } => {
                 failure.hint(format!("run `{command}` yourself to see what it says"))
             }
-            AskError::Settings { .. } => failure.hint("look whether those files are whole"),
+            AskError::Files { .. } => failure.hint("look whether they are whole"),
             AskError::Start { source, .. } => match spawn_hint(&source) {
                 Some(hint) => failure.hint(hint),
                 None => failure,

@@ -13,12 +13,15 @@ pub mod desk;
 pub mod native;
 pub mod parse;
 pub mod place;
+pub mod transcript;
 
 pub use desk::{AskError, Desk, Fresh, Surroundings};
 pub use native::Output;
 pub use place::Place;
+pub use transcript::{Transcript, Transcripts};
 
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::time::Duration;
 
 /// How long a native command may take, unless its recipe says otherwise: several agents need two
@@ -208,6 +211,10 @@ pub struct Heard<'a> {
     pub files: &'a [Option<Vec<u8>>],
     /// Which of the agent's [`Recipes::credentials`] are set.
     pub set: &'a [&'static str],
+    /// The newest transcripts, where the recipe wants them and they can be found.
+    pub transcripts: Option<&'a [Transcript]>,
+    /// The working directory.
+    pub work: &'a Path,
 }
 
 impl Heard<'_> {
@@ -248,6 +255,7 @@ pub struct Ask {
     pub(crate) args: Option<&'static [&'static str]>,
     pub(crate) older: Option<&'static [&'static str]>,
     pub(crate) files: &'static [Place],
+    pub(crate) transcripts: Option<Transcripts>,
     pub(crate) parse: Parse,
     pub(crate) limit: Duration,
     pub(crate) first_line: bool,
@@ -262,6 +270,7 @@ impl Recipe {
             args: Some(args),
             older: None,
             files: &[],
+            transcripts: None,
             parse,
             limit: COMMAND_LIMIT,
             first_line: false,
@@ -273,6 +282,20 @@ impl Recipe {
             args: None,
             older: None,
             files,
+            transcripts: None,
+            parse,
+            limit: COMMAND_LIMIT,
+            first_line: false,
+        })
+    }
+
+    /// By the transcripts that it keeps.
+    pub(crate) const fn transcripts(transcripts: Transcripts, parse: Parse) -> Recipe {
+        Recipe::Ask(Ask {
+            args: None,
+            older: None,
+            files: &[],
+            transcripts: Some(transcripts),
             parse,
             limit: COMMAND_LIMIT,
             first_line: false,

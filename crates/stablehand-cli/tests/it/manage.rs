@@ -277,8 +277,7 @@ fn an_older_cursor_is_asked_in_its_own_way() {
 fn what_an_agent_cannot_do_is_said_without_starting_it() {
     let env = stable();
     program(&env, "claude", "echo started >> \"$HOME/asked\"");
-    for words in [&["models"][..], &["mcp", "disable", "hay"], &["chats", "new"], &["chats", "ls"]]
-    {
+    for words in [&["models"][..], &["mcp", "disable", "hay"], &["chats", "new"]] {
         let words = [words, &["--agent", "claude"]].concat();
         let run = ask(&env, &words).finish();
         run.assert_code(1);

@@ -90,9 +90,9 @@ pub enum AskError {
         /// The beginning of what it said.
         excerpt: String,
     },
-    /// Its settings are not what we know.
-    #[error("could not read {agent}'s settings ({files})")]
-    Settings {
+    /// Its files are not what we know.
+    #[error("could not read {agent}'s files ({files})")]
+    Files {
         /// The agent.
         agent: &'static str,
         /// Which files.
@@ -229,12 +229,15 @@ impl Desk {
         let files: Vec<_> = ask.files.iter().map(|place| place.read(&self.around)).collect();
         let credentials = agent.manage.credentials.iter().copied();
         let set: Vec<_> = credentials.filter(|name| self.around.set.contains(*name)).collect();
+        let transcripts = ask.transcripts.and_then(|wanted| wanted.read(&self.around));
         let read = |output: Option<&Output>| {
-            (ask.parse)(&Heard { output, files: &files, set: &set }).map(safe)
+            let transcripts = transcripts.as_deref();
+            let work = &self.around.work;
+            (ask.parse)(&Heard { output, files: &files, set: &set, transcripts, work }).map(safe)
         };
         let Some(args) = ask.args else {
             return read(None)
-                .map_err(|_| AskError::Settings { agent: agent.name, files: self.existing(ask) });
+                .map_err(|_| AskError::Files { agent: agent.name, files: self.existing(ask) });
         };
         let first = self.run(agent, program, ask, fill(args, name))?;
         let answer = read(Some(&first.0));
@@ -276,7 +279,8 @@ impl Desk {
     fn existing(&self, ask: &Ask) -> String {
         let paths = ask.files.iter().filter_map(|place| place.path(&self.around));
         let there = paths.filter(|path| path.exists()).map(|path| path.display().to_string());
-        plain(there.collect::<Vec<_>>().join(", ").as_bytes())
+        let there = there.collect::<Vec<_>>().join(", ");
+        if there.is_empty() { "they are not where we look".into() } else { plain(there.as_bytes()) }
     }
 
     /// Everything that the answer depends on, as far as we can see it.

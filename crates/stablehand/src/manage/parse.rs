@@ -253,6 +253,21 @@ pub fn hide_secrets(text: &str) -> String {
     out
 }
 
+/// The objects in the lines of a transcript; a line that is cut off is none.
+pub fn records(head: &[u8]) -> impl Iterator<Item = Value> {
+    head.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
+}
+
+/// What a person said in a message: its text, or the first of its parts that has one.
+pub fn message_text(content: &Value) -> Option<String> {
+    let parts = content.as_array().into_iter().flatten();
+    let text = content
+        .as_str()
+        .map(str::to_owned)
+        .or_else(|| parts.into_iter().find_map(|part| string(part, &["text"])));
+    text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
 /// The parser of an action whose exit code tells whether it was done.
 pub fn done(heard: &Heard<'_>) -> Result<Answer, Trouble> {
     let output = heard.output()?;

@@ -1,6 +1,6 @@
 //! What the tests of parsers share: recorded outputs and a short way to ask.
 
-use super::{Answer, Heard, Output, Parse, Trouble};
+use super::{Answer, Heard, Output, Parse, Transcript, Trouble};
 use stablehand_core::event::ProcessExit;
 use std::path::Path;
 
@@ -33,9 +33,26 @@ pub(crate) fn printed(stdout: &str, stderr: &str, code: i32) -> Output {
     }
 }
 
+/// Silence, to be filled in.
+pub(crate) fn nothing() -> Heard<'static> {
+    Heard {
+        output: None,
+        files: &[],
+        set: &[],
+        transcripts: None,
+        work: Path::new("/home/rider/w"),
+    }
+}
+
+/// A transcript that was recorded: `fixtures/<agent>/commands/<file>.jsonl`.
+pub(crate) fn transcript(agent: &str, file: &str, name: &str) -> Transcript {
+    let head = file_of(agent, &format!("{file}.jsonl")).expect("a recorded transcript");
+    Transcript { name: name.into(), modified_ms: Some(1_794_850_563_000), head }
+}
+
 /// What a parser makes of an output.
 pub(crate) fn heard(parse: Parse, output: &Output) -> Result<Answer, Trouble> {
-    parse(&Heard { output: Some(output), files: &[], set: &[] })
+    parse(&Heard { output: Some(output), ..nothing() })
 }
 
 /// What a parser makes of files and variables.
@@ -46,5 +63,5 @@ pub(crate) fn found(
 ) -> Result<Answer, Trouble> {
     let files: Vec<_> =
         files.iter().map(|file| file.map(|text| text.as_bytes().to_vec())).collect();
-    parse(&Heard { output: None, files: &files, set })
+    parse(&Heard { files: &files, set, ..nothing() })
 }

@@ -75,8 +75,15 @@ proptest! {
         cut: bool,
     ) {
         let output = Output { stdout, stderr, exit: ProcessExit::Code(code), cut };
+        let head = [output.stdout.clone(), file.clone()].concat();
+        let transcripts = [Transcript { name: "x".into(), modified_ms: None, head }];
         let files = vec![Some(file); 9];
-        let heard = Heard { output: Some(&output), files: &files, set: &[] };
+        let heard = Heard {
+            output: Some(&output),
+            files: &files,
+            transcripts: Some(&transcripts),
+            ..testing::nothing()
+        };
         for agent in AGENTS.iter().filter(|agent| !agent.programs.is_empty()) {
             let questions = QUESTIONS.iter().map(|question| agent.manage.question(*question));
             let actions = ACTIONS.iter().map(|action| agent.manage.action(*action));

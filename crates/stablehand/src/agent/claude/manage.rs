@@ -1,13 +1,16 @@
 //! How Claude Code is asked about itself.
 //!
-//! `auth status` is JSON. It has no list of models, and its list of MCP servers is words with
-//! marks; every server is tried, which takes time.
+//! `auth status` is JSON. It has no list of models and none of chats; for these the transcripts of
+//! the working directory are looked at. Its list of MCP servers is words with marks; every server
+//! is tried, which takes time.
 
 use crate::manage::parse::{
-    self, done, json, lines, mcp_state, plain, said, setting, string, target,
+    self, done, json, lines, mcp_state, message_text, plain, records, said, setting, string, target,
 };
+use crate::manage::transcript::Division;
 use crate::manage::{
-    About, Answer, Capabilities, Heard, Login, McpServer, NAME, Place, Recipe, Recipes, Trouble,
+    About, Answer, Capabilities, Chat, Heard, Login, McpServer, NAME, Place, Recipe, Recipes,
+    Transcript, Transcripts, Trouble,
 };
 use serde_json::Value;
 
@@ -62,9 +65,13 @@ pub(super) const RECIPES: Recipes = Recipes {
          what your account may use",
     ),
     mcp: Recipe::command(&["mcp", "list"], mcp).slow(),
-    chats: Recipe::Unsupported(
-        "run `claude --resume` in a terminal to choose one, or give the id that a run printed to \
-         `stablehand run --resume`",
+    chats: Recipe::transcripts(
+        Transcripts {
+            variable: "CLAUDE_CONFIG_DIR",
+            folder: ".claude",
+            division: Division::ByWork("projects"),
+        },
+        chats,
     ),
     log_in: Recipe::Terminal(&["auth", "login"]),
     log_out: Recipe::command(&["auth", "logout"], done),
@@ -132,6 +139,23 @@ fn mcp(heard: &Heard<'_>) -> Result<Answer, Trouble> {
     };
     let servers: Vec<_> = lines(&text).filter_map(server).collect();
     if servers.is_empty() { Err(Trouble::Unreadable) } else { Ok(Answer::Mcp(servers)) }
+}
+
+/// A transcript is named after its chat; what a person said first is its title.
+fn chats(heard: &Heard<'_>) -> Result<Answer, Trouble> {
+    let transcripts = heard.transcripts.ok_or(Trouble::Unreadable)?;
+    let chat = |transcript: &Transcript| Chat {
+        id: transcript.name.clone(),
+        title: records(&transcript.head)
+            .filter(|line| string(line, &["type"]).is_some_and(|kind| kind == "user"))
+            .filter(|line| line.get("isMeta") != Some(&Value::Bool(true)))
+            .find_map(|line| message_text(line.get("message")?.get("content")?)),
+        updated_ms: transcript.modified_ms,
+        updated: None,
+    };
+    // Files with another name belong to sub-agents.
+    let is_chat = |transcript: &&Transcript| transcript.name.len() == 36;
+    Ok(Answer::Chats(transcripts.iter().filter(is_chat).map(chat).collect()))
 }
 
 #[cfg(test)]

@@ -2,12 +2,16 @@
 //!
 //! `login status` is words on standard error; who it is stands in its credential file, of which
 //! only the method and the e-mail address in the token are looked at. Its JSON of MCP servers has
-//! secrets in it; only names and states are taken.
+//! secrets in it; only names and states are taken. It lists chats only to a person; its newest
+//! transcripts are looked at instead.
 
-use crate::manage::parse::{self, claims, done, json, plain, said, string, target, toml_string};
+use crate::manage::parse::{
+    self, claims, done, json, message_text, plain, records, said, string, target, toml_string,
+};
+use crate::manage::transcript::Division;
 use crate::manage::{
-    About, Answer, Capabilities, Heard, Login, McpServer, McpState, Model, NAME, Place, Recipe,
-    Recipes, Trouble,
+    About, Answer, Capabilities, Chat, Heard, Login, McpServer, McpState, Model, NAME, Place,
+    Recipe, Recipes, Transcript, Transcripts, Trouble,
 };
 use serde_json::Value;
 
@@ -42,9 +46,13 @@ pub(super) const RECIPES: Recipes = Recipes {
     about: Recipe::files(&[in_home("config.toml")], about),
     models: Recipe::command(&["debug", "models"], models).slow(),
     mcp: Recipe::command(&["mcp", "list", "--json"], mcp),
-    chats: Recipe::Unsupported(
-        "run `codex resume` in a terminal to choose one, or give the id that a run printed to \
-         `stablehand run --resume`",
+    chats: Recipe::transcripts(
+        Transcripts {
+            variable: "CODEX_HOME",
+            folder: ".codex",
+            division: Division::ByDay("sessions"),
+        },
+        chats,
     ),
     log_in: Recipe::Terminal(&["login"]),
     log_out: Recipe::command(&["logout"], done),
@@ -141,6 +149,32 @@ fn mcp(heard: &Heard<'_>) -> Result<Answer, Trouble> {
         Ok(McpServer { name, state, target: reached.and_then(|it| target(&it)), detail })
     });
     servers.collect::<Result<_, _>>().map(Answer::Mcp)
+}
+
+/// The first line of a transcript has the id and the folder; what a person said first, behind the
+/// instructions in angle brackets, is its title.
+fn chats(heard: &Heard<'_>) -> Result<Answer, Trouble> {
+    let transcripts = heard.transcripts.ok_or(Trouble::Unreadable)?;
+    let chat = |transcript: &Transcript| {
+        let mut records = records(&transcript.head);
+        let meta = records.next().filter(|line| is_of(line, "session_meta"))?;
+        let here = heard.work.to_str()?;
+        let id = string(&meta, &["payload", "id"])?;
+        string(&meta, &["payload", "cwd"]).filter(|folder| folder == here)?;
+        let said = |line: Value| {
+            let payload = line.get("payload")?;
+            string(payload, &["role"]).filter(|role| role == "user")?;
+            message_text(payload.get("content")?)
+        };
+        let person = |text: &String| !text.starts_with('<') && !text.starts_with("# AGENTS.md");
+        let title = records.filter_map(said).find(person);
+        Some(Chat { id, title, updated_ms: transcript.modified_ms, updated: None })
+    };
+    Ok(Answer::Chats(transcripts.iter().filter_map(chat).collect()))
+}
+
+fn is_of(line: &Value, kind: &str) -> bool {
+    string(line, &["type"]).is_some_and(|found| found == kind)
 }
 
 #[cfg(test)]

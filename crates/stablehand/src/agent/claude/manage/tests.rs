@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::manage::McpState;
-use crate::manage::testing::{found, heard, printed, recorded};
+use crate::manage::testing::{found, heard, nothing, printed, recorded, transcript};
 
 fn yes(account: Option<&str>, method: &str) -> Answer {
     Answer::Login(Login::yes(account.map(Into::into), method))
@@ -74,4 +74,23 @@ fn logging_out_twice_is_no_failure() {
     for name in ["logout", "logout-again"] {
         assert!(matches!(heard(done, &recorded("claude", name, 0)), Ok(Answer::Done(_))));
     }
+}
+
+#[test]
+fn chats_by_their_transcripts() {
+    let id = "e80cf0e9-3ad2-4429-81df-443b716658e1";
+    let one = transcript("claude", "transcript", id);
+    let sub_agent = Transcript { name: "agent-1".into(), ..one.clone() };
+    let empty = Transcript { head: Vec::new(), name: id.replace('e', "f"), ..one.clone() };
+    let transcripts = [one, sub_agent, empty];
+    let answer = chats(&Heard { transcripts: Some(&transcripts), ..nothing() });
+    let chat = |id: &str, title: Option<&str>| Chat {
+        id: id.into(),
+        title: title.map(Into::into),
+        updated_ms: Some(1_794_850_563_000),
+        updated: None,
+    };
+    let expected = vec![chat(id, Some("feed the ponies")), chat(&id.replace('e', "f"), None)];
+    assert_eq!(answer, Ok(Answer::Chats(expected)));
+    assert_eq!(chats(&nothing()), Err(Trouble::Unreadable));
 }

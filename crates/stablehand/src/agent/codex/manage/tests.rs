@@ -1,7 +1,7 @@
 //! Codex's answers, recorded from 0.166.0 with invented accounts.
 
 use super::*;
-use crate::manage::testing::{file_of, heard, printed, recorded};
+use crate::manage::testing::{file_of, heard, nothing, printed, recorded, transcript};
 
 fn login_with(
     name: &str,
@@ -10,7 +10,7 @@ fn login_with(
     set: &[&'static str],
 ) -> Result<Answer, Trouble> {
     let output = recorded("codex", name, code);
-    login(&Heard { output: Some(&output), files, set })
+    login(&Heard { output: Some(&output), files, set, ..nothing() })
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn mcp_servers_without_their_secrets() {
 fn the_default_model_is_at_the_top_of_its_configuration() {
     let ask = |text: &str| {
         let files = [Some(text.as_bytes().to_vec())];
-        match about(&Heard { output: None, files: &files, set: &[] }) {
+        match about(&Heard { files: &files, ..nothing() }) {
             Ok(Answer::About(about)) => about.model,
             other => panic!("{other:?}"),
         }
@@ -107,4 +107,21 @@ fn logging_out() {
     let refused = heard(done, &recorded("codex", "mcp-login-unknown", 1));
     let words = "Error: No MCP server named 'nosuch' found.";
     assert_eq!(refused, Err(Trouble::Refused(words.into())));
+}
+
+#[test]
+fn chats_of_this_folder_by_their_transcripts() {
+    let one = transcript("codex", "transcript", "rollout-x");
+    let torn = Transcript { head: one.head.iter().copied().take(100).collect(), ..one.clone() };
+    let transcripts = [one, torn];
+    let heard = Heard { transcripts: Some(&transcripts), ..nothing() };
+    let chat = Chat {
+        id: "01a1e56e-2450-71b0-a16a-fe9638de7832".into(),
+        title: Some("feed the ponies".into()),
+        updated_ms: Some(1_794_850_563_000),
+        updated: None,
+    };
+    assert_eq!(chats(&heard), Ok(Answer::Chats(vec![chat])));
+    let elsewhere = Heard { work: std::path::Path::new("/elsewhere"), ..heard };
+    assert_eq!(chats(&elsewhere), Ok(Answer::Chats(Vec::new())));
 }

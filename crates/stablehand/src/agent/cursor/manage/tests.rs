@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::manage::McpState;
-use crate::manage::testing::{heard, printed, recorded};
+use crate::manage::testing::{heard, nothing, printed, recorded};
 
 fn rider() -> Answer {
     Answer::Login(Login::yes(Some("rider@example.com".into()), "Cursor account"))
@@ -16,7 +16,7 @@ fn the_login_in_json_and_in_words() {
     assert_eq!(heard(login, &out), Ok(Answer::Login(Login::no())));
     let words = printed("\n Not logged in\n", "", 0);
     assert_eq!(heard(login, &words), Ok(Answer::Login(Login::no())));
-    let key = login(&Heard { output: Some(&out), files: &[], set: &["CURSOR_API_KEY"] });
+    let key = login(&Heard { output: Some(&out), set: &["CURSOR_API_KEY"], ..nothing() });
     assert_eq!(key, Ok(Answer::Login(Login::unknown("CURSOR_API_KEY is set, not tried"))));
     for text in ["", "{}", "{\"isAuthenticated\":1}", "Logged in as", "error: unknown option", "✓"]
     {
