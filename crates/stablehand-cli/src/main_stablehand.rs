@@ -28,7 +28,7 @@ enum Command {
     /// Show all agents: installed, version, login, model, and what each can do
     Agents(manage::AskArgs),
     /// Log in to an agent, on this terminal
-    Login(manage::ActArgs),
+    Login(manage::LoginArgs),
     /// Log out of an agent
     Logout(manage::ActArgs),
     /// Say whether agents are logged in: exit status 0 if so, 1 if not

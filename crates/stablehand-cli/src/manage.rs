@@ -1,8 +1,7 @@
 //! `stablehand agents|login|logout|status|about|models|mcp|chats`: the same words for all agents.
 //!
 //! This file owns the arguments and the choice of agents. Asking is the library's; what is printed
-//! is in [`agents`](mod@portrait), [`lists`] and [`table`]; a login on this terminal in
-//! [`terminal`].
+//! is in `portrait`, `lists` and `table`; a login on this terminal in `terminal`.
 
 mod lists;
 mod portrait;
@@ -18,6 +17,7 @@ use stablehand::error_chain;
 use stablehand::manage::cache::Cache;
 use stablehand::manage::desk::Step;
 use stablehand::manage::{Action, Answer, AskError, Desk, LoginState, Question};
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -74,6 +74,17 @@ pub struct ActArgs {
     /// How long a native command may take that needs no person [default: 10s, 30s for slow ones]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     timeout: Option<Duration>,
+}
+
+/// Who is to log in.
+#[derive(Clone, Debug, clap::Args)]
+pub struct LoginArgs {
+    #[command(flatten)]
+    act: ActArgs,
+
+    /// Everything after -- goes to the agent's own login
+    #[arg(last = true, value_name = "AGENT ARGS")]
+    extra: Vec<OsString>,
 }
 
 /// Who is to do something with an MCP server.
@@ -174,9 +185,11 @@ pub fn models(args: &AskArgs) -> Result<u8, Failure> {
 pub fn mcp(command: &McpCommand) -> Result<u8, Failure> {
     match command {
         McpCommand::List(args) => lists::show(args, Question::Mcp),
-        McpCommand::Enable(server) => act(&server.act, Action::EnableMcp, Some(&server.name)),
-        McpCommand::Disable(server) => act(&server.act, Action::DisableMcp, Some(&server.name)),
-        McpCommand::Login(server) => act(&server.act, Action::LogInMcp, Some(&server.name)),
+        McpCommand::Enable(server) => act(&server.act, Action::EnableMcp, Some(&server.name), &[]),
+        McpCommand::Disable(server) => {
+            act(&server.act, Action::DisableMcp, Some(&server.name), &[])
+        }
+        McpCommand::Login(server) => act(&server.act, Action::LogInMcp, Some(&server.name), &[]),
     }
 }
 
@@ -184,21 +197,26 @@ pub fn mcp(command: &McpCommand) -> Result<u8, Failure> {
 pub fn chats(command: &ChatsCommand) -> Result<u8, Failure> {
     match command {
         ChatsCommand::Ls(args) => lists::show(args, Question::Chats),
-        ChatsCommand::New(args) => act(args, Action::NewChat, None),
+        ChatsCommand::New(args) => act(args, Action::NewChat, None, &[]),
     }
 }
 
 /// `stablehand login`.
-pub fn log_in(args: &ActArgs) -> Result<u8, Failure> {
-    act(args, Action::LogIn, None)
+pub fn log_in(args: &LoginArgs) -> Result<u8, Failure> {
+    act(&args.act, Action::LogIn, None, &args.extra)
 }
 
 /// `stablehand logout`.
 pub fn log_out(args: &ActArgs) -> Result<u8, Failure> {
-    act(args, Action::LogOut, None)
+    act(args, Action::LogOut, None, &[])
 }
 
-fn act(args: &ActArgs, action: Action, name: Option<&str>) -> Result<u8, Failure> {
+fn act(
+    args: &ActArgs,
+    action: Action,
+    name: Option<&str>,
+    extra: &[OsString],
+) -> Result<u8, Failure> {
     let env = Env::read()?;
     let found = match &args.agent {
         Some(name) => find(&env, agent_named(name)?, args.agent_bin.as_ref()),
@@ -219,7 +237,8 @@ fn act(args: &ActArgs, action: Action, name: Option<&str>) -> Result<u8, Failure
         Step::Done(Answer::Done(said)) if said.is_empty() => print("done\n"),
         Step::Done(Answer::Done(said)) => print(&format!("{said}\n")),
         Step::Done(_) => Ok(0),
-        Step::OnTerminal(launch) => {
+        Step::OnTerminal(mut launch) => {
+            launch.args.extend(extra.iter().cloned());
             let code = terminal::run(&launch, &env);
             // Whatever it was that the person did there, what we knew is old.
             desk.forget(found.agent);

@@ -43,6 +43,8 @@ pub(super) fn run(launch: &Launch, env: &Env) -> Result<u8, Failure> {
         .map_err(|e| Failure::new(format!("failed to wait for `{shown}`: {e}")))?;
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(0),
+        // Its own way to say that a signal ended it: the person changed their mind.
+        (Some(code @ (129 | 130 | 143)), _) => Ok(u8::try_from(code).unwrap_or(1)),
         (Some(code), _) => Err(Failure::new(format!("`{shown}` ended with exit code {code}"))),
         (None, Some(signal)) => Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(2))),
         (None, None) => Err(Failure::new(format!("`{shown}` ended, nobody knows how"))),

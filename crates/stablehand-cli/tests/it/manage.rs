@@ -166,6 +166,21 @@ fn a_program_that_hangs_is_ended_with_all_that_it_started() {
 }
 
 #[test]
+fn whoever_kills_us_leaves_nobody_behind() {
+    use nix::sys::signal::Signal;
+    for signal in [Signal::SIGINT, Signal::SIGKILL] {
+        let env = stable();
+        let script = "setsid sleep 300 & echo ready > \"$HOME/ready\"; trap '' TERM; sleep 300";
+        program(&env, "codex", script);
+        let run = ask(&env, &["status", "--agent", "codex"]).start();
+        env.wait_for("the question", || env.home().join("ready").exists());
+        run.signal(signal);
+        let run = run.finish();
+        assert_eq!(run.signal, Some(signal as i32));
+    }
+}
+
+#[test]
 fn one_that_hangs_does_not_delay_the_others() {
     let env = stable();
     program(&env, "codex", CODEX);
@@ -298,6 +313,12 @@ fn a_login_has_the_terminal_and_takes_its_time() {
     run.assert_code(0);
     assert_eq!(run.stdout_text(), "welcome\n");
     assert_eq!(fs::read_to_string(env.home().join("login")).unwrap(), "code 4711, login\n");
+    let extra = ask(&env, &["login", "--", "--device-auth"]).stdin("1\n").finish();
+    extra.assert_code(0);
+    let told = fs::read_to_string(env.home().join("login")).unwrap();
+    assert_eq!(told, "code 1, login --device-auth\n");
+    program(&env, "codex", "exit 130");
+    ask(&env, &["login"]).finish().assert_code(130);
     program(&env, "codex", "exit 7");
     let run = ask(&env, &["login"]).finish();
     run.assert_code(1);
