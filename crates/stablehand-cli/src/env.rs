@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use stablehand::keeper::KeeperProgram;
+use stablehand::manage::Surroundings;
 use stablehand::surroundings::state_folder;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -55,6 +56,24 @@ impl Env {
     /// How our keeper is started: this very program.
     pub fn keeper(&self) -> KeeperProgram {
         KeeperProgram { program: self.program.clone(), args: vec![KEEPER.into()] }
+    }
+
+    /// What agents keep where, and which of them have a credential in a variable. Of that only
+    /// whether it is set is looked at.
+    pub fn surroundings(&self) -> Surroundings {
+        let recipes = || stablehand::Agent::ALL.iter().map(|agent| &agent.row().manage);
+        let value = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let folders = recipes().flat_map(|recipes| recipes.folders).filter_map(|name| {
+            let path = PathBuf::from(value(name)?);
+            path.is_absolute().then(|| ((*name).to_owned(), path))
+        });
+        let set = recipes().flat_map(|recipes| recipes.credentials);
+        Surroundings {
+            home: self.home.clone(),
+            work: std::env::current_dir().unwrap_or_default(),
+            folders: folders.collect(),
+            set: set.filter(|name| value(name).is_some()).map(|name| (*name).to_owned()).collect(),
+        }
     }
 
     /// Where our state is kept.

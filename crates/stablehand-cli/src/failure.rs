@@ -5,6 +5,7 @@ use stablehand::error_chain as chain;
 use stablehand::keeper::SpawnError;
 use stablehand::lease::LeaseError;
 use stablehand::log::LogError;
+use stablehand::manage::AskError;
 use stablehand::session::StartError;
 
 /// A command that could not do its work.
@@ -43,6 +44,16 @@ impl Failure {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// What happened, without the hint.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What the person can do, where that is known.
+    pub fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 
     /// The exit status.
@@ -107,6 +118,26 @@ impl From<LeaseError> for Failure {
         let failure = Failure::new(chain(&error));
         match error {
             LeaseError::Taken { .. } => failure.hint("wait for it to end, or start a new session"),
+            _ => failure,
+        }
+    }
+}
+
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Self {
+        let failure = Failure::new(chain(&error));
+        match error {
+            AskError::Unsupported { instead, .. } => failure.hint(instead),
+            AskError::TimedOut { .. } => failure.hint("give it longer with --timeout"),
+            AskError::Unreadable { command, .. } => {
+                failure.hint(format!("run `{command}` yourself to see what it says"))
+            }
+            AskError::Files { .. } => failure.hint("look whether they are whole"),
+            AskError::Start { source, .. } => match spawn_hint(&source) {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            },
+            AskError::UnsafeName { .. } => Failure { code: USAGE, ..failure },
             _ => failure,
         }
     }

@@ -6,7 +6,7 @@ use crate::env::KEEPER;
 use crate::fake::{self, FakeArgs};
 use crate::run::RunArgs;
 use crate::talk::TalkArgs;
-use crate::{decode, run, talk};
+use crate::{decode, doctor, manage, run, talk};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -29,6 +29,26 @@ enum Command {
     Talk(Box<TalkArgs>),
     /// Read an agent's recorded output from standard input as events
     Decode(DecodeArgs),
+    /// Show all agents: installed, version, login, model, and what each can do
+    Agents(manage::AskArgs),
+    /// Log in to an agent, on this terminal
+    Login(manage::LoginArgs),
+    /// Log out of an agent
+    Logout(manage::ActArgs),
+    /// Say whether agents are logged in: exit status 0 if so, 1 if not
+    Status(manage::AskArgs),
+    /// Show version, login, default model and other facts
+    About(manage::AskArgs),
+    /// List the models that agents offer
+    Models(manage::AskArgs),
+    /// List and switch the MCP servers of agents
+    #[command(subcommand)]
+    Mcp(manage::McpCommand),
+    /// List chats that can be resumed, or begin one
+    #[command(subcommand)]
+    Chats(manage::ChatsCommand),
+    /// Check everything that runs depend on, and say what to fix
+    Doctor(doctor::DoctorArgs),
     /// Play a scripted agent in any dialect, to test what runs agents
     #[command(name = fake::SUBCOMMAND)]
     FakeAgent(Box<FakeArgs>),
@@ -55,6 +75,15 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::main(&args),
         Command::Talk(args) => talk::main(&args),
         Command::Decode(args) => decode::main(&args),
+        Command::Agents(args) => manage::agents(&args),
+        Command::Login(args) => manage::log_in(&args),
+        Command::Logout(args) => manage::log_out(&args),
+        Command::Status(args) => manage::status(&args),
+        Command::About(args) => manage::about(&args),
+        Command::Models(args) => manage::models(&args),
+        Command::Mcp(command) => manage::mcp(&command),
+        Command::Chats(command) => manage::chats(&command),
+        Command::Doctor(args) => doctor::main(&args),
         Command::FakeAgent(args) => fake::main(&args),
         Command::Demo(args) => demo::main(&args),
     };

@@ -15,6 +15,8 @@ mod qwen;
 
 pub use plan::{Form, Mode, NON_INTERACTIVE, Plan, PlanError, PlanRequest, redacted};
 
+use crate::keeper::Launch;
+use crate::manage::{Capabilities, Recipes};
 use stablehand_core::Dialect;
 use stablehand_core::event::FailureKind;
 use stablehand_core::monitor::Limits;
@@ -46,6 +48,10 @@ pub struct Row {
     pub exit_codes: &'static [ExitMeaning],
     /// What it needs of the limits that nobody chose.
     limits: fn(&mut Limits),
+    /// What it can do in a run.
+    pub can: Capabilities,
+    /// How it is asked about everything else.
+    pub manage: Recipes,
 }
 
 /// How one process takes many turns.
@@ -152,6 +158,12 @@ impl Agent {
                 agent: self.name(),
                 looked_for: self.row().programs.join(", "),
             })
+    }
+
+    /// Its program with native arguments, for a question that is not a run.
+    pub(crate) fn command(self, program: PathBuf, args: Vec<OsString>) -> Launch {
+        let env = self.row().env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
+        Launch { program, args, env: env.collect(), cwd: None }
     }
 
     /// The modes that it has.

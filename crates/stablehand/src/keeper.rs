@@ -276,6 +276,11 @@ impl Keeper {
         self.agent_pid
     }
 
+    /// The cgroup that the agent runs in, where the system lets us make one.
+    pub fn cgroup(&self) -> Option<&std::path::Path> {
+        self.cgroup.as_deref()
+    }
+
     /// Readable when [`Keeper::next_report`] has something to tell. Ask that until it says `None`
     /// before polling again.
     pub fn fd(&self) -> BorrowedFd<'_> {

@@ -18,6 +18,8 @@ mod interactive;
 #[cfg(test)]
 mod log;
 #[cfg(test)]
+mod manage;
+#[cfg(test)]
 mod replay;
 #[cfg(test)]
 mod run;

@@ -4,6 +4,8 @@
 //! and it must not replace itself in the middle of a run. In a conversation it takes prompts as
 //! JSON lines, and `--permission-prompt-tool stdio` makes it ask there too.
 
+mod manage;
+
 use super::plan::{flag, option, words};
 use super::{Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
@@ -33,6 +35,8 @@ pub(super) static ROW: Row = Row {
     // It exits with 1 for every failure, and its last line says which.
     exit_codes: &[],
     limits: as_they_are,
+    can: manage::CAN,
+    manage: manage::RECIPES,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {

@@ -4,6 +4,8 @@
 //! What it may do is a sandbox. The app server takes everything but its configuration in its
 //! protocol, and is an option's value away from asking before every command.
 
+mod manage;
+
 use super::plan::{flag, option, words};
 use super::{Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
@@ -26,6 +28,8 @@ pub(super) static ROW: Row = Row {
     // standard error.
     exit_codes: &[],
     limits: as_they_are,
+    can: manage::CAN,
+    manage: manage::RECIPES,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {

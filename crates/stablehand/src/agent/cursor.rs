@@ -4,6 +4,8 @@
 //! an open pipe it gives no output (2026.01) or does not exit (2026.09). Output other than
 //! stream-json is silent until the end and could not be supervised.
 
+mod manage;
+
 use super::plan::{flag, option, words};
 use super::{Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
@@ -25,6 +27,8 @@ pub(super) static ROW: Row = Row {
     // It exits with 1 for every failure, and its standard error says which.
     exit_codes: &[],
     limits: as_they_are,
+    can: manage::CAN,
+    manage: manage::RECIPES,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {

@@ -3,6 +3,8 @@
 //! It is our own binary with a hidden subcommand (the face that has it says where it is), and it
 //! speaks Cursor's stream.
 
+mod manage;
+
 use super::plan::{option, words};
 use super::{PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
@@ -23,6 +25,8 @@ pub(super) static ROW: Row = Row {
     tools: ToolsSeen::BeginningAndEnd,
     exit_codes: &[],
     limits: as_they_are,
+    can: manage::CAN,
+    manage: manage::RECIPES,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {

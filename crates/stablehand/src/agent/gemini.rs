@@ -4,6 +4,8 @@
 //! requests again for minutes without a word. It exits with an HTTP status that was cut to eight
 //! bits, which looks like a signal and is none.
 
+mod manage;
+
 use super::plan::{flag, option, words};
 use super::{ExitMeaning, Mode, PlanRequest, Row, ToolsSeen, Workspace};
 use stablehand_core::Dialect;
@@ -55,6 +57,8 @@ pub(super) static ROW: Row = Row {
         ExitMeaning { code: 244, failure: FailureKind::Overloaded, text: "HTTP status 500" },
     ],
     limits,
+    can: manage::CAN,
+    manage: manage::RECIPES,
 };
 
 /// Ten silent tries with growing pauses take up to six minutes.

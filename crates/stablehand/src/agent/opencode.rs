@@ -3,6 +3,8 @@
 //! It must not replace itself in the middle of a run. It tells of a tool only when the tool is
 //! over, and it is slow to start: up to 45 seconds on a busy machine.
 
+mod manage;
+
 use super::plan::{flag, option, words};
 use super::{Mode, PlanRequest, Row, ToolsSeen, Workspace};
 use stablehand_core::Dialect;
@@ -24,6 +26,8 @@ pub(super) static ROW: Row = Row {
     tools: ToolsSeen::AfterTheFact,
     exit_codes: &[],
     limits,
+    can: manage::CAN,
+    manage: manage::RECIPES,
 };
 
 /// Its first line comes with the first step, when the model has begun to answer.

@@ -1,5 +1,7 @@
 //! Qwen Code: started like Gemini, read like Claude Code.
 
+mod manage;
+
 use super::plan::{flag, option, words};
 use super::{Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
@@ -20,6 +22,8 @@ pub(super) static ROW: Row = Row {
     tools: ToolsSeen::BeginningAndEnd,
     exit_codes: &[],
     limits: as_they_are,
+    can: manage::CAN,
+    manage: manage::RECIPES,
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
