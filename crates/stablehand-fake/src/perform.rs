@@ -1,7 +1,7 @@
 //! The agent itself: performs the steps of a script, one by one.
 //!
 //! Owns the process: its outputs, its commands and children, its signals, its end. What is said is
-//! the dialect's business, who is talked to while it is said [`crate::duplex`]'s. Whoever starts an
+//! the dialect's business, who is talked to while it is said `duplex`'s. Whoever starts an
 //! agent hands in everything that surrounds it ([`Options`]); nothing is read from the environment.
 
 mod bulk;
@@ -296,6 +296,10 @@ impl Stage {
     }
 
     fn tell(&mut self, act: &Act) -> io::Result<()> {
+        // Whoever reads the end may ask for the next turn at once.
+        if let (Act::Ends { .. } | Act::Fails(_), Some(duplex)) = (act, &mut self.duplex) {
+            duplex.turn_is_over();
+        }
         let mut said = Said::default();
         self.writer.speak(act, &mut self.voice, &mut said);
         self.emit(said)

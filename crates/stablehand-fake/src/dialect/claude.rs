@@ -112,7 +112,7 @@ impl Speak for Claude {
             return None;
         }
         let id = voice.uuid();
-        said.line(self.question(&id, call, voice));
+        said.line(self.question(&id, call));
         Some(id)
     }
 
@@ -259,13 +259,13 @@ impl Claude {
         object! {
             "id": id, "type": "message", "role": "assistant", "model": model(voice),
             "content": content, "stop_reason": NULL, "stop_sequence": NULL,
-            "usage": usage(voice.used.input, 1), "context_management": NULL,
+            "usage": usage(voice.used.input, 1),
         }
     }
 
     /// An `assistant` line with one block.
     fn block_line(&mut self, block: Json, voice: &mut Voice) -> Json {
-        let message = self.message(list![block], voice);
+        let message = self.message(list![block], voice).with("context_management", NULL);
         let request = self.answer(voice).request.clone();
         object! {
             "type": "assistant", "message": message, "parent_tool_use_id": NULL,
@@ -286,10 +286,10 @@ impl Claude {
     /// A failed request: a made-up answer, then a result that says so.
     fn fail(&mut self, trouble: Trouble, voice: &mut Voice, said: &mut Said) {
         let (words, error, kind) = failure(trouble);
-        let usage = json!({
-            "output_tokens_details": null, "input_tokens": 0, "output_tokens": 0,
+        let usage = object! {
+            "output_tokens_details": NULL, "input_tokens": 0, "output_tokens": 0,
             "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
-        });
+        };
         let message = object! {
             "diagnostics": NULL, "id": voice.uuid(), "container": NULL, "model": "<synthetic>",
             "role": "assistant", "stop_details": NULL, "stop_reason": "stop_sequence",

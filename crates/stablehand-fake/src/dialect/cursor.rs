@@ -65,11 +65,12 @@ impl Speak for Cursor {
                 said.line(self.tool(voice.call(&call.id), kind, body, true, voice));
             }
             Act::Plan(todos) => {
+                let now = voice.now_ms().to_string();
                 let entry = |(index, todo): (usize, &crate::act::Todo)| {
                     object! {
                         "id": (index + 1).to_string(), "content": &todo.text,
                         "status": format!("TODO_STATUS_{}", todo.state.word().to_uppercase()),
-                        "createdAt": "", "updatedAt": "", "dependencies": list![],
+                        "createdAt": &now, "updatedAt": &now, "dependencies": list![],
                     }
                 };
                 let todos: Vec<Json> = todos.iter().enumerate().map(entry).collect();
@@ -140,9 +141,10 @@ impl Cursor {
 
     fn tool(&self, id: String, kind: &str, body: Json, is_over: bool, voice: &mut Voice) -> Json {
         let now_ms = voice.now_ms();
-        let mut call = object! { "hookAdditionalContexts": list![], "toolCallId": &id }
-            .with("startedAtMs", now_ms.to_string())
-            .with(kind, body);
+        let mut call = Json::object(&[(kind, body)])
+            .with("hookAdditionalContexts", list![])
+            .with("toolCallId", &id)
+            .with("startedAtMs", now_ms.to_string());
         if is_over {
             call = call.with("completedAtMs", now_ms.to_string());
         }
@@ -226,7 +228,6 @@ fn result(call: &Call, ending: &Ending) -> Json {
         Work::Write { path, content } => object! {
             "path": path, "linesAdded": content.lines().count(), "linesRemoved": 0,
             "diffString": diff_of(path, content), "afterFullFileContent": content,
-            "message": format!("Wrote contents to {path}"),
         },
         Work::Mcp { .. } => {
             Json::from(json!({ "content": [{ "text": { "text": "hay" } }], "isError": false }))

@@ -1,6 +1,8 @@
 //! Every dialect, read back by its decoder: nothing unknown, no call without its end, every line
 //! JSON whatever is said.
 
+mod recordings;
+
 use super::*;
 use crate::act::{Place, Todo, TodoState, Trouble, Work};
 use crate::scene::SCENES;

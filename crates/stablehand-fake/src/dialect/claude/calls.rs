@@ -1,6 +1,6 @@
 //! Claude Code's tools: what they are given, how they end, and the question whether they may run.
 
-use super::super::{Said, diff_of, output_of};
+use super::super::{Said, output_of};
 use super::{Call, Claude, Ending};
 use crate::act::{FILE, Todo, Work};
 use crate::json::{Json, NULL, list, object};
@@ -63,10 +63,11 @@ impl Claude {
                 "tool_use_id": &native,
             }
         } else {
-            object! {
-                "tool_use_id": &native, "type": "tool_result", "content": content,
-                "is_error": false,
-            }
+            let result =
+                object! { "tool_use_id": &native, "type": "tool_result", "content": content };
+            // Only a command says that it went well.
+            let is_command = matches!(call.work, Work::Shell { .. });
+            if is_command { result.with("is_error", false) } else { result }
         };
         let source = if voice.id.asks { "user_temporary" } else { "config" };
         let decision = object! { "decision": "accept", "source": source };
@@ -144,7 +145,7 @@ impl Claude {
     }
 
     /// The question whether a call may run.
-    pub(super) fn question(&self, id: &str, call: &Call, voice: &Voice) -> Json {
+    pub(super) fn question(&self, id: &str, call: &Call) -> Json {
         let (name, input) = given(call);
         let native = self.open.iter().find(|open| open.id == call.id).map(|open| &open.native);
         let description = match &call.work {
@@ -153,7 +154,8 @@ impl Claude {
             Work::Mcp { tool, .. } => tool,
             Work::Task { description } => description,
         };
-        let suggestion = object! { "type": "addDirectories", "directories": list![&voice.id.cwd], "destination": "session" };
+        let suggestion =
+            object! { "type": "setMode", "mode": "acceptEdits", "destination": "session" };
         object! {
             "type": "control_request", "request_id": id,
             "request": object! {
@@ -232,7 +234,6 @@ fn told(call: &Call, ending: &Ending) -> (Json, Json) {
             let detail = object! {
                 "type": "create", "filePath": path, "content": content,
                 "structuredPatch": list![], "originalFile": NULL, "userModified": false,
-                "gitDiff": object! { "patch": diff_of(path, content) },
             };
             (text.into(), detail)
         }
