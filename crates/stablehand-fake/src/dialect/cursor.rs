@@ -51,7 +51,7 @@ impl Speak for Cursor {
             Act::ToolBegins(call) => {
                 let (kind, args) = given(call);
                 said.line(self.tool(
-                    voice.call(&call.id),
+                    voice.call("tool_", &call.id),
                     kind,
                     object! { "args": args },
                     false,
@@ -62,7 +62,7 @@ impl Speak for Cursor {
                 let (kind, args) = given(call);
                 let body = object! { "args": args, "result": result(call, ending) };
                 self.step += 1;
-                said.line(self.tool(voice.call(&call.id), kind, body, true, voice));
+                said.line(self.tool(voice.call("tool_", &call.id), kind, body, true, voice));
             }
             Act::Plan(todos) => {
                 let now = voice.now_ms().to_string();
@@ -122,18 +122,18 @@ impl Cursor {
     fn own(&mut self, act: &CursorAct, voice: &mut Voice, said: &mut Said) {
         let line = match act {
             CursorAct::ToolBegins { id, kind, args } => {
-                self.tool(voice.call(id), kind, object! { "args": args }, false, voice)
+                self.tool(voice.call("tool_", id), kind, object! { "args": args }, false, voice)
             }
             CursorAct::ToolEnds { id, kind, result } => {
                 self.step += 1;
                 let body = object! { "args": object! {}, "result": result };
-                self.tool(voice.call(id), kind, body, true, voice)
+                self.tool(voice.call("tool_", id), kind, body, true, voice)
             }
             CursorAct::ShellInBackground { id, command } => {
                 self.step += 1;
                 let args = shell_args(command, USUAL_TIMEOUT_MS, true);
                 let body = object! { "args": args, "result": background(command) };
-                self.tool(voice.call(id), "shellToolCall", body, true, voice)
+                self.tool(voice.call("tool_", id), "shellToolCall", body, true, voice)
             }
         };
         said.line(line);

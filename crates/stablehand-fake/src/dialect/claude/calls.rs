@@ -30,12 +30,18 @@ impl Claude {
 
     /// Asks for a tool; gives back the id of the call.
     fn begin(&mut self, name: String, input: Json, voice: &mut Voice, said: &mut Said) -> String {
-        self.next_answer(voice, said);
         let native = format!("toolu_{}", voice.token());
+        if voice.id.partial {
+            let empty = object! {
+                "type": "tool_use", "id": &native, "name": &name, "input": object! {},
+            };
+            let json = input.clone().into_line();
+            let delta = object! { "type": "input_json_delta", "partial_json": json };
+            self.piece_of("tool_use", empty, delta, voice, said);
+        }
         let block = object! { "type": "tool_use", "id": &native, "name": name, "input": input };
         let line = self.block_line(block, voice);
         self.tell_block(line, voice, said);
-        self.answer(voice).has_called = true;
         native
     }
 
@@ -51,6 +57,7 @@ impl Claude {
             Some(at) => self.open.remove(at).native,
             None => format!("toolu_{}", voice.token()),
         };
+        self.close_answer("tool_use", voice, said);
         self.rounds += 1;
         if let Ending::Refused { reason } = ending {
             return self.refused(call, &native, reason, voice, said);
@@ -133,6 +140,7 @@ impl Claude {
         let todos = Json::from(todos.iter().map(entry).collect::<Vec<_>>());
         let input = object! { "todos": todos.clone() };
         let native = self.begin("TodoWrite".to_owned(), input, voice, said);
+        self.close_answer("tool_use", voice, said);
         self.rounds += 1;
         let result = object! {
             "tool_use_id": &native, "type": "tool_result",

@@ -119,6 +119,7 @@ fn what_only_some_recordings_show_has_their_shape_too() {
     let failing = "init\nuser feed\nshell c1 3s make\nshell-done c1 3 1s make\nresult Done.";
     let troubles = "init\nuser feed\nretry 1 server\nerror auth";
     check(Dialect::Claude, "init\nthinking Oats?\nassistant Hay.\nresult Hay.", partial());
+    check(Dialect::Claude, COMMON, partial());
     for dialect in [Dialect::Claude, Dialect::Codex, Dialect::Gemini, Dialect::OpenCode] {
         check(dialect, failing, plain());
         check(dialect, troubles, plain());
@@ -138,4 +139,60 @@ fn what_only_some_recordings_show_has_their_shape_too() {
     check(Dialect::CodexApp, ask, asks.clone());
     check(Dialect::Claude, ask, asks);
     assert!(all.is_empty(), "{all:#?}");
+}
+
+/// The kinds of lines of a stream, one after the other.
+fn kinds(lines: &[String]) -> Vec<String> {
+    let kind = |line: &String| {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        let word = |at: &str| value.pointer(at).and_then(|word| word.as_str()).unwrap_or_default();
+        let words = [
+            word("/type"),
+            word("/subtype"),
+            word("/method"),
+            word("/event/type"),
+            word("/item/type"),
+            word("/params/item/type"),
+            word("/message/content/0/type"),
+            word("/part/reason"),
+            word("/role"),
+        ];
+        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    };
+    let mut kinds: Vec<String> = lines.iter().map(kind).collect();
+    // How a text is cut into pieces is the model's business.
+    kinds.dedup();
+    kinds
+}
+
+#[test]
+fn a_turn_has_the_lines_of_a_recorded_one_in_the_same_order() {
+    let turns = [
+        (Dialect::Claude, "shell", Identity::invented()),
+        (Dialect::Claude, "partial", Identity { partial: true, ..Identity::invented() }),
+        (Dialect::Codex, "shell", Identity::invented()),
+        (Dialect::Gemini, "shell", Identity::invented()),
+        (Dialect::OpenCode, "shell", Identity::invented()),
+    ];
+    for (dialect, name, id) in turns {
+        let file = format!("../../fixtures/{}/{name}.ndjson", dialect.name());
+        let text =
+            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+        let theirs: Vec<String> = text.lines().map(str::to_owned).collect();
+        assert_eq!(kinds(&told(dialect, COMMON, id).0), kinds(&theirs), "{}", dialect.name());
+    }
+}
+
+#[test]
+fn the_app_server_tells_a_turn_as_recorded() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/codex-app/shell.ndjson");
+    let text = std::fs::read_to_string(file).unwrap();
+    // What answers the client comes from the protocol, not from the script.
+    let theirs: Vec<String> = text
+        .lines()
+        .skip(3)
+        .filter(|line| !line.starts_with("{\"id\""))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(kinds(&told(Dialect::CodexApp, COMMON, Identity::invented()).0), kinds(&theirs));
 }
