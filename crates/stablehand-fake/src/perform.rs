@@ -206,8 +206,9 @@ impl Stage {
 
     fn failed(&self, error: &io::Error) -> u8 {
         self.record.note("write-error", error.to_string().as_bytes());
-        if error.kind() != io::ErrorKind::BrokenPipe {
+        if error.kind() == io::ErrorKind::InvalidInput {
             say_to_stderr(format!("fake agent: {error}").as_bytes());
+            return 1;
         }
         self.closed_code
     }
@@ -264,6 +265,10 @@ impl Stage {
                 }
             }
             // The life of a test's agent bounds this wait.
+            Step::WaitFile(_) if !self.record.is_kept() => {
+                let why = "`wait-file` needs a record folder, in which the file appears";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            }
             Step::WaitFile(name) => {
                 while !self.record.has(name) {
                     std::thread::sleep(LOOK);

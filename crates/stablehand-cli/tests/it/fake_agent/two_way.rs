@@ -4,13 +4,17 @@ use super::{fake, place};
 use crate::support::secs;
 use serde_json::{Value, json};
 use stablehand_testkit::{Finished, Running, TestEnv};
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, channel};
 
 /// A conversation: what is said to it, and what it says.
 struct Talk<'e> {
+    env: &'e TestEnv,
+    dialect: &'static str,
     running: Running<'e>,
     lines: Receiver<Value>,
+    seen: RefCell<Vec<Value>>,
 }
 
 impl<'e> Talk<'e> {
@@ -27,7 +31,9 @@ impl<'e> Talk<'e> {
                 }
             }
         });
-        Talk { running, lines }
+        // `codex app-server` is the other dialect of Codex.
+        let dialect = if dialect == "codex" { "codex-app" } else { "claude" };
+        Talk { env, dialect, running, lines, seen: RefCell::default() }
     }
 
     fn claude(env: &'e TestEnv, scene: &str, more: &[&'e str]) -> Talk<'e> {
@@ -65,12 +71,15 @@ impl<'e> Talk<'e> {
 
     /// The next line for which that holds; those before it are passed over.
     fn until(&self, wanted: impl Fn(&Value) -> bool) -> Value {
-        let mut seen = Vec::new();
+        let from = self.seen.borrow().len();
         loop {
-            match self.lines.recv_timeout(secs(10)) {
-                Ok(line) if wanted(&line) => return line,
-                Ok(line) => seen.push(line),
-                Err(error) => panic!("{error}; so far: {seen:#?}"),
+            let line = self.lines.recv_timeout(secs(10));
+            let line = line.unwrap_or_else(|error| {
+                panic!("{error}; so far: {:#?}", self.seen.borrow().get(from..))
+            });
+            self.seen.borrow_mut().push(line.clone());
+            if wanted(&line) {
+                return line;
             }
         }
     }
@@ -79,10 +88,16 @@ impl<'e> Talk<'e> {
         self.until(|line| line["type"] == "result")
     }
 
-    /// Closes its standard input and waits for its end.
+    /// Closes its standard input and waits for its end; our decoder must know all that it said.
     fn end(mut self) -> Finished {
         self.running.close_stdin();
-        self.running.finish()
+        let finished = self.running.finish();
+        let rest: Vec<Value> = self.lines.iter().collect();
+        let all = self.seen.into_inner().into_iter().chain(rest);
+        let stream: String = all.map(|line| line.to_string() + "\n").collect();
+        let summary = super::summary(self.env, self.dialect, stream.as_bytes());
+        assert_eq!(summary["unrecognized"], 0, "{stream}");
+        finished
     }
 }
 
