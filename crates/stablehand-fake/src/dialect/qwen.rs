@@ -46,7 +46,7 @@ impl Speak for Qwen {
             Act::ToolBegins(call) => {
                 let (name, input) = given(call);
                 let id = format!("call_{}", voice.call("", &call.id));
-                self.call(&name, &id, input, voice, said);
+                call_begins(&name, &id, input, voice, said);
             }
             Act::ToolEnds(call, ending) => {
                 let id = format!("call_{}", voice.call("", &call.id));
@@ -62,7 +62,7 @@ impl Speak for Qwen {
                 };
                 let todos: Vec<Json> = (1..).zip(todos).map(entry).collect();
                 let id = format!("call_{}", voice.token());
-                self.call("todo_write", &id, object! { "todos": todos }, voice, said);
+                call_begins("todo_write", &id, object! { "todos": todos }, voice, said);
                 result(&id, false, "Todos have been modified successfully.", voice, said);
             }
             Act::Uses { input, output } => {
@@ -112,11 +112,6 @@ impl Qwen {
         text.clone_into(&mut self.said);
         self.answers += 1;
         said.line(assistant(object! { "type": "text", "text": text }, NULL, voice));
-    }
-
-    fn call(&mut self, name: &str, id: &str, input: Json, voice: &mut Voice, said: &mut Said) {
-        let block = object! { "type": "tool_use", "id": id, "name": name, "input": input };
-        said.line(assistant(block, Some(Json::from("tool_use")), voice));
     }
 
     fn end(&mut self, text: Option<&String>, voice: &mut Voice, said: &mut Said) {
@@ -180,6 +175,11 @@ fn assistant(block: Json, stop: Option<Json>, voice: &mut Voice) -> Json {
         "type": "assistant", "uuid": uuid, "session_id": &voice.id.session,
         "parent_tool_use_id": NULL, "message": message,
     }
+}
+
+fn call_begins(name: &str, id: &str, input: Json, voice: &mut Voice, said: &mut Said) {
+    let block = object! { "type": "tool_use", "id": id, "name": name, "input": input };
+    said.line(assistant(block, Some(Json::from("tool_use")), voice));
 }
 
 fn usage(voice: &Voice) -> Json {
