@@ -31,10 +31,10 @@ const USUAL_SCENE: &str = "hello";
     resume, a model, a prompt, `--input-format stream-json` and `app-server` are understood, the \
     rest is accepted and ignored. Without a prompt, it is read from standard input.\n\n\
     stablehand fake-agent --dialect codex --scene shell --prompt hi\n\
-    stablehand fake-agent --shims ./bin && PATH=./bin:$PATH stablehand run --agent codex hi"
+    stablehand fake-agent --shims ./bin && PATH=$PWD/bin:$PATH stablehand run --agent codex hi"
 )]
 pub struct FakeArgs {
-    /// What it speaks: cursor, claude, codex, codex-app, gemini, opencode
+    /// What it speaks: cursor, claude, codex, codex-app, gemini, opencode, qwen
     #[arg(long, value_name = "DIALECT", default_value = "cursor", value_parser = dialect)]
     dialect: Dialect,
 
@@ -68,7 +68,7 @@ pub struct FakeArgs {
     record: Option<PathBuf>,
 
     /// Write programs named like the real agents into this folder, to put it first on PATH; they
-    /// play the scene, or the one in $STABLEHAND_FAKE_SCENE
+    /// play the scene, or the one in `STABLEHAND_FAKE_SCENE`
     #[arg(long, value_name = "DIR")]
     shims: Option<PathBuf>,
 
@@ -122,9 +122,12 @@ fn text(args: &FakeArgs) -> Result<String, Failure> {
 
 fn list() -> Result<u8, Failure> {
     let width = SCENES.iter().map(|scene| scene.name.len()).max().unwrap_or_default();
-    let lines: String =
-        SCENES.iter().map(|scene| format!("{:width$}  {}\n", scene.name, scene.about)).collect();
-    print(&lines)
+    let line = |scene: &Scene| format!("{:width$}  {}", scene.name, scene.about);
+    print_lines(SCENES.iter().map(line))
+}
+
+fn print_lines(lines: impl Iterator<Item = String>) -> Result<u8, Failure> {
+    print(&(lines.collect::<Vec<_>>().join("\n") + "\n"))
 }
 
 fn print(text: &str) -> Result<u8, Failure> {
@@ -147,8 +150,7 @@ fn shims(args: &FakeArgs, folder: &Path) -> Result<u8, Failure> {
         .map_err(|e| Failure::new(format!("failed to find our own program: {e}")))?;
     let written = shim::write(folder, &binary, &play)
         .map_err(|e| Failure::new(stablehand::error_chain(&e)))?;
-    let lines: String = written.iter().map(|path| format!("{}\n", path.display())).collect();
-    print(&lines)
+    print_lines(written.iter().map(|path| path.display().to_string()))
 }
 
 fn play(args: &FakeArgs, text: &str) -> Result<u8, Failure> {

@@ -130,6 +130,11 @@ impl Duplex {
         }
     }
 
+    /// The end of the turn was told: there is nothing to interrupt any more.
+    pub(crate) fn turn_is_over(&mut self) {
+        self.busy = false;
+    }
+
     /// The prompt that waits longest; its turn is on from here.
     pub(crate) fn next_prompt(&mut self) -> Option<String> {
         let prompt = self.prompts.pop_front();

@@ -32,8 +32,8 @@ pub struct Native {
     pub version: bool,
 }
 
-/// Options of any of the programs that take a value, beside those that are read: what follows them
-/// is no prompt.
+/// Long options of any of the programs that take a value, beside those that are read: what follows
+/// them is no prompt. Short ones mean something else in each program.
 const WITH_VALUE: &[&str] = &[
     "--output-format",
     "--input-format",
@@ -54,29 +54,38 @@ const WITH_VALUE: &[&str] = &[
     "--mode",
     "--api-key",
     "--header",
-    "-H",
     "--config",
-    "-c",
     "--profile",
     "--sandbox",
     "--ask-for-approval",
-    "-a",
     "--output-last-message",
-    "-o",
     "--output-schema",
     "--color",
     "--enable",
     "--disable",
     "--image",
-    "-i",
     "--format",
     "--agent",
     "--title",
     "--file",
-    "-f",
     "--port",
     "--variant",
 ];
+
+/// The options of one program that take a value and are read, or are short.
+fn own_with_value(dialect: Dialect) -> &'static [&'static str] {
+    match dialect {
+        Dialect::Cursor => &["--resume", "--model", "-m", "--workspace", "-H"],
+        Dialect::Claude => &["--resume", "-r", "--session-id", "--model"],
+        Dialect::Codex | Dialect::CodexApp => {
+            &["--model", "-m", "--cd", "-C", "-c", "-a", "-s", "-p", "-o", "-i"]
+        }
+        Dialect::OpenCode => &["--session", "-s", "--model", "-m", "--dir", "-f"],
+        Dialect::Gemini | Dialect::Qwen | Dialect::Copilot => {
+            &["--resume", "-r", "--session-id", "--model", "-m", "--prompt", "-p", "-i", "-o"]
+        }
+    }
+}
 
 impl Native {
     /// Reads the arguments of a program that speaks `dialect`, without the program itself.
@@ -99,7 +108,11 @@ impl Native {
                 None => (argument, None),
             };
             if value.is_none() && Native::wants_value(dialect, &name) {
-                value = arguments.next();
+                // A session to resume may be left to the agent.
+                let is_left = |next: &String| name == "--resume" && next.starts_with('-');
+                if !arguments.peek().is_some_and(is_left) {
+                    value = arguments.next();
+                }
             }
             native.option(dialect, &name, value);
         }
@@ -108,26 +121,13 @@ impl Native {
     }
 
     fn wants_value(dialect: Dialect, name: &str) -> bool {
-        let own: &[&str] = match dialect {
-            Dialect::Claude => &["--resume", "-r", "--session-id", "--model"],
-            Dialect::Cursor => &["--resume", "--model", "-m", "--workspace"],
-            Dialect::Codex | Dialect::CodexApp => &["--model", "-m", "--cd", "-C"],
-            Dialect::OpenCode => &["--session", "-s", "--model", "-m", "--dir"],
-            _ => &["--resume", "-r", "--session-id", "--model", "-m", "--prompt", "-p"],
-        };
-        own.contains(&name)
-            || (WITH_VALUE.contains(&name) && !(dialect == Dialect::OpenCode && name == "-c"))
+        // Gemini's sandbox is a switch.
+        let is_switch = dialect == Dialect::Gemini && name == "--sandbox";
+        own_with_value(dialect).contains(&name) || (WITH_VALUE.contains(&name) && !is_switch)
     }
 
     fn option(&mut self, dialect: Dialect, name: &str, value: Option<String>) {
-        let is_gemini = !matches!(
-            dialect,
-            Dialect::Claude
-                | Dialect::Cursor
-                | Dialect::Codex
-                | Dialect::CodexApp
-                | Dialect::OpenCode
-        );
+        let is_gemini = matches!(dialect, Dialect::Gemini | Dialect::Qwen | Dialect::Copilot);
         match name {
             "--resume" | "-r" => self.resume = value,
             "--session" | "-s" if dialect == Dialect::OpenCode => self.resume = value,
@@ -233,6 +233,20 @@ mod tests {
             (Dialect::OpenCode, "run --format json"),
         ] {
             assert_eq!(read(dialect, line).prompt, None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_switch_of_one_program_takes_no_word_of_the_prompt() {
+        for (dialect, line) in [
+            (Dialect::Cursor, "-p -f feed"),
+            (Dialect::Cursor, "--resume -p feed"),
+            (Dialect::Claude, "-c -p feed"),
+            (Dialect::Codex, "exec -c model=x -s read-only feed"),
+            (Dialect::Gemini, "--sandbox feed"),
+            (Dialect::OpenCode, "run -c feed"),
+        ] {
+            assert_eq!(read(dialect, line).prompt.as_deref(), Some("feed"), "{line}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! The agent itself: performs the steps of a script, one by one.
 //!
 //! Owns the process: its outputs, its commands and children, its signals, its end. What is said is
-//! the dialect's business, who is talked to while it is said [`crate::duplex`]'s. Whoever starts an
+//! the dialect's business, who is talked to while it is said `duplex`'s. Whoever starts an
 //! agent hands in everything that surrounds it ([`Options`]); nothing is read from the environment.
 
 mod bulk;
@@ -206,8 +206,9 @@ impl Stage {
 
     fn failed(&self, error: &io::Error) -> u8 {
         self.record.note("write-error", error.to_string().as_bytes());
-        if error.kind() != io::ErrorKind::BrokenPipe {
+        if error.kind() == io::ErrorKind::InvalidInput {
             say_to_stderr(format!("fake agent: {error}").as_bytes());
+            return 1;
         }
         self.closed_code
     }
@@ -264,6 +265,10 @@ impl Stage {
                 }
             }
             // The life of a test's agent bounds this wait.
+            Step::WaitFile(_) if !self.record.is_kept() => {
+                let why = "`wait-file` needs a record folder, in which the file appears";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            }
             Step::WaitFile(name) => {
                 while !self.record.has(name) {
                     std::thread::sleep(LOOK);
@@ -296,6 +301,10 @@ impl Stage {
     }
 
     fn tell(&mut self, act: &Act) -> io::Result<()> {
+        // Whoever reads the end may ask for the next turn at once.
+        if let (Act::Ends { .. } | Act::Fails(_), Some(duplex)) = (act, &mut self.duplex) {
+            duplex.turn_is_over();
+        }
         let mut said = Said::default();
         self.writer.speak(act, &mut self.voice, &mut said);
         self.emit(said)

@@ -254,13 +254,11 @@ pub fn parse(text: &str, dialect: Dialect) -> Result<Vec<Vec<Step>>, ScriptError
             sections.push(Vec::new());
             continue;
         }
-        let steps = parse_line(line, dialect).map_err(|why| ScriptError {
-            line: index + 1,
-            why,
-            text: line.to_owned(),
-        })?;
+        let refused = |why| ScriptError { line: index + 1, why, text: line.to_owned() };
+        let steps = parse_line(line, dialect).map_err(refused)?;
         if let Some(section) = sections.last_mut() {
             section.extend(steps);
+            check_finish(section).map_err(refused)?;
         }
     }
     Ok(sections)
@@ -328,6 +326,19 @@ fn check(step: &Step, dialect: Dialect) -> Result<(), Refusal> {
     };
     let name = dialect.name();
     if is_possible { Ok(()) } else { Err(format!("not possible in the `{name}` dialect").into()) }
+}
+
+/// Refuses to wait for a command that was never started.
+fn check_finish(section: &[Step]) -> Result<(), Refusal> {
+    let Some((Step::Finish(id), before)) = section.split_last() else {
+        return Ok(());
+    };
+    let count = |wanted: fn(&Step) -> Option<&str>| {
+        before.iter().filter(|step| wanted(step) == Some(id.as_str())).count()
+    };
+    let started = count(|step| if let Step::Start(call) = step { Some(&call.id) } else { None });
+    let finished = count(|step| if let Step::Finish(id) = step { Some(id) } else { None });
+    if started > finished { Ok(()) } else { Err("no such command was started".into()) }
 }
 
 fn events(words: &mut Words<'_>) -> Result<Step, Refusal> {

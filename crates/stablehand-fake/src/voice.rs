@@ -160,10 +160,10 @@ impl Voice {
 
     /// A script's id of a call as the inside of a native one: verbatim under the invented clock, and
     /// otherwise with something of this process, because a session may be resumed.
-    pub(crate) fn call(&self, id: &str) -> String {
+    pub(crate) fn call(&self, prefix: &str, id: &str) -> String {
         match self.clock {
             Clock::Invented => id.to_owned(),
-            Clock::Real => format!("{:08x}{id}", self.seed() & 0xffff_ffff),
+            Clock::Real => format!("{prefix}{:08x}{id}", self.seed() & 0xffff_ffff),
         }
     }
 

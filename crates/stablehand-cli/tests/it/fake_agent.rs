@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// The dialects that answer one prompt and exit.
-const ONE_WAY: [&str; 5] = ["cursor", "claude", "codex", "gemini", "opencode"];
+const ONE_WAY: [&str; 6] = ["cursor", "claude", "codex", "gemini", "opencode", "qwen"];
 
 fn place() -> TestEnv {
     TestEnv::new(bins())
@@ -31,7 +31,7 @@ fn fake<'e>(env: &'e TestEnv, dialect: &str, scene: &str) -> Run<'e> {
 /// What `stablehand decode --summary` says of a stream.
 fn summary(env: &TestEnv, dialect: &str, stream: &[u8]) -> Value {
     let run = env.stablehand("decode").flag("--agent", dialect).args(["--summary"]);
-    serde_json::from_slice(&run.stdin(stream).finish().stdout).unwrap()
+    serde_json::from_slice(&run.stdin(stream).start().finish_alone().stdout).unwrap()
 }
 
 #[test]
@@ -40,25 +40,30 @@ fn every_scene_that_ends_is_decoded_whole_in_every_dialect() {
     let list = env.stablehand("fake-agent").args(["--list"]).finish().stdout_text();
     let scenes: Vec<&str> = list.lines().filter_map(|line| line.split(' ').next()).collect();
     assert_eq!(scenes.len(), 21, "{list}");
-    for scene in scenes {
-        // Those that never end, take their time or leave a process have tests of their own.
-        if matches!(scene, "stall" | "no-exit" | "long-tool" | "background" | "crash" | "ask") {
-            continue;
-        }
+    // Those that never end, take their time or leave a process have tests of their own.
+    let ends = |scene: &&str| {
+        !matches!(*scene, "stall" | "no-exit" | "long-tool" | "background" | "crash" | "ask")
+    };
+    let scenes: Vec<&str> = scenes.into_iter().filter(ends).collect();
+    let check = |dialect: &str, scene: &str| {
+        let run = fake(&env, dialect, scene).stdin("feed the ponies").start().finish_alone();
+        let head: String = run.stdout_text().chars().take(2000).collect();
+        let place = format!("{scene} in {dialect}: {head}");
+        let summary = summary(&env, dialect, &run.stdout);
+        assert_eq!(summary["unrecognized"], 0, "{place}");
+        assert_eq!(summary["noise"], 0, "{place}");
+        assert_eq!(summary["torn"], u64::from(scene == "cut"), "{place}");
+        assert_eq!(summary["tools"]["unpaired"], 0, "{place}");
+        assert_eq!(run.code == Some(0), !scene.starts_with("error-"), "{place}");
+    };
+    // Most of the time is waiting, so the dialects wait together.
+    std::thread::scope(|scope| {
         for dialect in ONE_WAY {
-            let run = fake(&env, dialect, scene).stdin("feed the ponies").finish();
-            let place = format!(
-                "{scene} in {dialect}: {}",
-                run.stdout_text().chars().take(2000).collect::<String>()
-            );
-            let summary = summary(&env, dialect, &run.stdout);
-            assert_eq!(summary["unrecognized"], 0, "{place}");
-            assert_eq!(summary["noise"], 0, "{place}");
-            assert_eq!(summary["torn"], u64::from(scene == "cut"), "{place}");
-            assert_eq!(summary["tools"]["unpaired"], 0, "{place}");
-            assert_eq!(run.code == Some(0), !scene.starts_with("error-"), "{place}");
+            let (check, scenes) = (&check, &scenes);
+            scope.spawn(move || scenes.iter().for_each(|scene| check(dialect, scene)));
         }
-    }
+    });
+    env.assert_nobody_left();
 }
 
 #[test]
@@ -177,7 +182,7 @@ fn shims(env: &TestEnv, scene: &str) -> std::path::PathBuf {
     let folder = env.path("it's a \"bin\" $HOME");
     let run = env.stablehand("fake-agent").flag("--shims", &folder).flag("--scene", scene);
     let written = run.finish().assert_code(0).stdout_text();
-    assert_eq!(written.lines().count(), 5, "{written}");
+    assert_eq!(written.lines().count(), 6, "{written}");
     folder
 }
 
@@ -244,34 +249,46 @@ fn shims_overwrite_each_other_and_nothing_else() {
 fn a_supervisor_deals_with_every_bad_scene_of_every_agent() {
     let env = place();
     let folder = shims(&env, "hello");
-    for (scene, code, end) in [
-        ("stall", 2, "hung"),
-        ("no-exit", 0, "success"),
-        ("background", 0, "success"),
-        ("crash", 1, "crashed"),
-        ("cut", 1, "interrupted"),
-    ] {
-        for (agent, program) in
-            ONE_WAY.iter().zip(["cursor-agent", "claude", "codex", "gemini", "opencode"])
-        {
-            let run = env
-                .stablehand("run")
-                .flag("--agent", agent)
-                .flag("--agent-bin", folder.join(program))
-                .flag("--log-dir", env.log_dir())
-                .flag("--idle-timeout", "1s")
-                .flag("--exit-grace", "500ms")
-                .flag("--retries", "0")
-                .flag("--output-format", "events")
-                .variable("STABLEHAND_FAKE_SCENE", scene)
-                .args(["feed"])
-                .deadline(secs(30))
-                .finish();
-            let last = run.stdout_json().pop().unwrap();
-            assert_eq!(run.code, Some(code), "{scene} of {agent}: {last}");
-            assert_eq!(last["event"]["type"], "session.ended", "{scene} of {agent}");
-            let ended = last["event"]["end"].as_str().unwrap_or_default().to_owned();
-            assert!(ended == end || code == 1, "{scene} of {agent}: {last}");
+    let end = |scene: &str, agent: &str| {
+        let program = if agent == "cursor" { "cursor-agent" } else { agent };
+        let run = env
+            .stablehand("run")
+            .flag("--agent", agent)
+            .flag("--agent-bin", folder.join(program))
+            .flag("--log-dir", env.log_dir())
+            .flag("--idle-timeout", "1s")
+            .flag("--exit-grace", "500ms")
+            .flag("--retries", "0")
+            .flag("--output-format", "events")
+            .variable("STABLEHAND_FAKE_SCENE", scene)
+            .args(["feed"])
+            .deadline(secs(40));
+        let run = run.start().finish_alone();
+        let last = run.stdout_json().pop().unwrap();
+        assert_eq!(last["event"]["type"], "session.ended", "{scene} of {agent}: {last}");
+        let end = last["event"]["end"].as_str().unwrap_or_default().to_owned();
+        (run.code, end, last)
+    };
+    // One after the other would be a matter of waiting.
+    std::thread::scope(|scope| {
+        for agent in ONE_WAY {
+            scope.spawn(move || {
+                for (scene, code, expected) in [
+                    ("stall", 2, "hung"),
+                    ("no-exit", 0, "success"),
+                    ("background", 0, "success"),
+                    ("crash", 1, "no_result"),
+                    ("cut", 1, "truncated"),
+                ] {
+                    let (found, word, last) = end(scene, agent);
+                    assert_eq!(
+                        (found, word.as_str()),
+                        (Some(code), expected),
+                        "{scene} of {agent}: {last}"
+                    );
+                }
+            });
         }
-    }
+    });
+    env.assert_nobody_left();
 }

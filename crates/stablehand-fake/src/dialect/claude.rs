@@ -53,8 +53,6 @@ struct Answer {
     blocks: u64,
     /// The kind of the block whose pieces are coming.
     block: Option<&'static str>,
-    /// It has asked for a tool, so the next text belongs to another answer.
-    has_called: bool,
 }
 
 impl Speak for Claude {
@@ -112,7 +110,7 @@ impl Speak for Claude {
             return None;
         }
         let id = voice.uuid();
-        said.line(self.question(&id, call, voice));
+        said.line(self.question(&id, call));
         Some(id)
     }
 
@@ -166,7 +164,6 @@ impl Claude {
 
     fn tell_message(&mut self, text: &str, voice: &mut Voice, said: &mut Said) {
         text.clone_into(&mut self.said);
-        self.next_answer(voice, said);
         let line = self.block_line(object! { "type": "text", "text": text }, voice);
         self.tell_block(line, voice, said);
     }
@@ -190,10 +187,23 @@ impl Claude {
         if !voice.id.partial {
             return;
         }
-        self.next_answer(voice, said);
-        let is_new = self.answer.is_none();
-        self.answer(voice);
-        if is_new {
+        let empty = match kind {
+            "thinking" => object! { "type": "thinking", "thinking": "", "signature": "" },
+            _ => object! { "type": "text", "text": "" },
+        };
+        self.piece_of(kind, empty, delta, voice, said);
+    }
+
+    /// A piece of a block; where it is the first, the block begins as `empty`.
+    fn piece_of(
+        &mut self,
+        kind: &'static str,
+        empty: Json,
+        delta: Json,
+        voice: &mut Voice,
+        said: &mut Said,
+    ) {
+        if self.answer.is_none() {
             said.line(object! {
                 "type": "system", "subtype": "status", "status": "requesting",
                 "session_id": &voice.id.session, "uuid": voice.uuid(),
@@ -201,31 +211,18 @@ impl Claude {
             let message = self.message(list![], voice);
             said.line(self.event(object! { "type": "message_start", "message": message }, voice));
         }
-        let Some(answer) = &mut self.answer else {
-            return;
-        };
+        let answer = self.answer(voice);
         let index = answer.blocks;
         if answer.block.replace(kind).is_none() {
-            let block = match kind {
-                "thinking" => object! { "type": "thinking", "thinking": "", "signature": "" },
-                _ => object! { "type": "text", "text": "" },
-            };
             let event =
-                object! { "type": "content_block_start", "index": index, "content_block": block };
+                object! { "type": "content_block_start", "index": index, "content_block": empty };
             said.line(self.event(event, voice));
         }
         let event = object! { "type": "content_block_delta", "index": index, "delta": delta };
         said.line(self.event(event, voice));
     }
 
-    /// What comes after the results of tools is another answer.
-    fn next_answer(&mut self, voice: &mut Voice, said: &mut Said) {
-        let has_called = self.answer.as_ref().is_some_and(|answer| answer.has_called);
-        if has_called && self.open.is_empty() {
-            self.close_answer("tool_use", voice, said);
-        }
-    }
-
+    /// The model's answer is over: with the turn, or because the results of its tools come.
     fn close_answer(&mut self, reason: &str, voice: &mut Voice, said: &mut Said) {
         if self.answer.is_some() {
             self.rounds += 1;
@@ -249,7 +246,6 @@ impl Claude {
                 request: format!("req_{token}"),
                 blocks: 0,
                 block: None,
-                has_called: false,
             }
         })
     }
@@ -259,13 +255,13 @@ impl Claude {
         object! {
             "id": id, "type": "message", "role": "assistant", "model": model(voice),
             "content": content, "stop_reason": NULL, "stop_sequence": NULL,
-            "usage": usage(voice.used.input, 1), "context_management": NULL,
+            "usage": usage(voice.used.input, 1),
         }
     }
 
     /// An `assistant` line with one block.
     fn block_line(&mut self, block: Json, voice: &mut Voice) -> Json {
-        let message = self.message(list![block], voice);
+        let message = self.message(list![block], voice).with("context_management", NULL);
         let request = self.answer(voice).request.clone();
         object! {
             "type": "assistant", "message": message, "parent_tool_use_id": NULL,
@@ -286,10 +282,10 @@ impl Claude {
     /// A failed request: a made-up answer, then a result that says so.
     fn fail(&mut self, trouble: Trouble, voice: &mut Voice, said: &mut Said) {
         let (words, error, kind) = failure(trouble);
-        let usage = json!({
-            "output_tokens_details": null, "input_tokens": 0, "output_tokens": 0,
+        let usage = object! {
+            "output_tokens_details": NULL, "input_tokens": 0, "output_tokens": 0,
             "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
-        });
+        };
         let message = object! {
             "diagnostics": NULL, "id": voice.uuid(), "container": NULL, "model": "<synthetic>",
             "role": "assistant", "stop_details": NULL, "stop_reason": "stop_sequence",

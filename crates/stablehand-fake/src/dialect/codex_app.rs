@@ -9,7 +9,7 @@ use super::{Said, Speak, code_of, output_of, took_ms};
 use crate::act::{Act, Call, Ending, FILE, TodoState, Trouble, Work};
 use crate::json::{Json, NULL, list, object};
 use crate::voice::{Used, Voice};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The version whose shapes these are.
 const VERSION: &str = "0.166.0";
@@ -129,7 +129,7 @@ impl Speak for CodexApp {
 
     fn ask(&mut self, call: &Call, voice: &mut Voice, said: &mut Said) -> Option<String> {
         self.turn_is_on(voice, said);
-        said.line(status(json!({ "type": "active", "activeFlags": ["waitingOnApproval"] }), voice));
+        said.line(status(active(list!["waitingOnApproval"]), voice));
         self.begin(call, voice, said);
         let (_, item, began) = self.open.last()?;
         let command = command(call);
@@ -155,7 +155,7 @@ impl Speak for CodexApp {
         let id: u64 = question.parse().unwrap_or_default();
         let params = object! { "threadId": &voice.id.session, "requestId": id };
         said.line(notification("serverRequest/resolved", params, voice));
-        said.line(status(json!({ "type": "active", "activeFlags": [] }), voice));
+        said.line(status(active(list![]), voice));
     }
 
     fn interrupted(&mut self, voice: &mut Voice, said: &mut Said) {
@@ -175,7 +175,7 @@ impl CodexApp {
             return;
         }
         self.in_turn = true;
-        said.line(status(json!({ "type": "active", "activeFlags": [] }), voice));
+        said.line(status(active(list![]), voice));
         let began = voice.turn_began_secs();
         let turn = turn(voice, list![], "inProgress", None).with("startedAt", began);
         let turn = turn.with("completedAt", NULL).with("durationMs", NULL);
@@ -255,12 +255,13 @@ impl CodexApp {
         };
         let params = of_turn(voice).with("tokenUsage", usage);
         said.line(notification("thread/tokenUsage/updated", params, voice));
-        let limits = json!({ "rateLimits": { "limitId": "codex", "limitName": null } });
-        said.line(notification("account/rateLimits/updated", limits.into(), voice));
+        let limits = object! { "limitId": "codex", "limitName": NULL, "primary": NULL };
+        let params = object! { "rateLimits": limits };
+        said.line(notification("account/rateLimits/updated", params, voice));
     }
 
     fn end_turn(&mut self, how: &str, error: Option<Json>, voice: &mut Voice, said: &mut Said) {
-        said.line(status(json!({ "type": "idle" }), voice));
+        said.line(status(object! { "type": "idle" }, voice));
         let items: Vec<Json> = self.last.take().into_iter().collect();
         let began = voice.turn_began_secs();
         let took = voice.turn_took_ms();
@@ -346,7 +347,11 @@ fn of_turn(voice: &mut Voice) -> Json {
     object! { "threadId": &voice.id.session, "turnId": turn }
 }
 
-fn status(status: Value, voice: &mut Voice) -> Json {
+fn active(flags: Json) -> Json {
+    object! { "type": "active", "activeFlags": flags }
+}
+
+fn status(status: Json, voice: &mut Voice) -> Json {
     let params = object! { "threadId": &voice.id.session, "status": status };
     notification("thread/status/changed", params, voice)
 }

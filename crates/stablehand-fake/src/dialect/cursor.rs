@@ -51,7 +51,7 @@ impl Speak for Cursor {
             Act::ToolBegins(call) => {
                 let (kind, args) = given(call);
                 said.line(self.tool(
-                    voice.call(&call.id),
+                    voice.call("tool_", &call.id),
                     kind,
                     object! { "args": args },
                     false,
@@ -62,14 +62,15 @@ impl Speak for Cursor {
                 let (kind, args) = given(call);
                 let body = object! { "args": args, "result": result(call, ending) };
                 self.step += 1;
-                said.line(self.tool(voice.call(&call.id), kind, body, true, voice));
+                said.line(self.tool(voice.call("tool_", &call.id), kind, body, true, voice));
             }
             Act::Plan(todos) => {
+                let now = voice.now_ms().to_string();
                 let entry = |(index, todo): (usize, &crate::act::Todo)| {
                     object! {
                         "id": (index + 1).to_string(), "content": &todo.text,
                         "status": format!("TODO_STATUS_{}", todo.state.word().to_uppercase()),
-                        "createdAt": "", "updatedAt": "", "dependencies": list![],
+                        "createdAt": &now, "updatedAt": &now, "dependencies": list![],
                     }
                 };
                 let todos: Vec<Json> = todos.iter().enumerate().map(entry).collect();
@@ -121,18 +122,18 @@ impl Cursor {
     fn own(&mut self, act: &CursorAct, voice: &mut Voice, said: &mut Said) {
         let line = match act {
             CursorAct::ToolBegins { id, kind, args } => {
-                self.tool(voice.call(id), kind, object! { "args": args }, false, voice)
+                self.tool(voice.call("tool_", id), kind, object! { "args": args }, false, voice)
             }
             CursorAct::ToolEnds { id, kind, result } => {
                 self.step += 1;
                 let body = object! { "args": object! {}, "result": result };
-                self.tool(voice.call(id), kind, body, true, voice)
+                self.tool(voice.call("tool_", id), kind, body, true, voice)
             }
             CursorAct::ShellInBackground { id, command } => {
                 self.step += 1;
                 let args = shell_args(command, USUAL_TIMEOUT_MS, true);
                 let body = object! { "args": args, "result": background(command) };
-                self.tool(voice.call(id), "shellToolCall", body, true, voice)
+                self.tool(voice.call("tool_", id), "shellToolCall", body, true, voice)
             }
         };
         said.line(line);
@@ -140,9 +141,10 @@ impl Cursor {
 
     fn tool(&self, id: String, kind: &str, body: Json, is_over: bool, voice: &mut Voice) -> Json {
         let now_ms = voice.now_ms();
-        let mut call = object! { "hookAdditionalContexts": list![], "toolCallId": &id }
-            .with("startedAtMs", now_ms.to_string())
-            .with(kind, body);
+        let mut call = Json::object(&[(kind, body)])
+            .with("hookAdditionalContexts", list![])
+            .with("toolCallId", &id)
+            .with("startedAtMs", now_ms.to_string());
         if is_over {
             call = call.with("completedAtMs", now_ms.to_string());
         }
@@ -226,7 +228,6 @@ fn result(call: &Call, ending: &Ending) -> Json {
         Work::Write { path, content } => object! {
             "path": path, "linesAdded": content.lines().count(), "linesRemoved": 0,
             "diffString": diff_of(path, content), "afterFullFileContent": content,
-            "message": format!("Wrote contents to {path}"),
         },
         Work::Mcp { .. } => {
             Json::from(json!({ "content": [{ "text": { "text": "hay" } }], "isError": false }))

@@ -136,7 +136,7 @@ fn piece(text: &str, voice: &mut Voice, said: &mut Said) {
 }
 
 fn call_id(call: &Call, voice: &Voice) -> String {
-    format!("{}__fc_{}_0", given(call).0, voice.call(&call.id))
+    format!("{}__fc_{}_0", given(call).0, voice.call("", &call.id))
 }
 
 fn given(call: &Call) -> (String, Json) {

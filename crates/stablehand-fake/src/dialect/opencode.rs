@@ -160,7 +160,7 @@ impl OpenCode {
         let end = now.max(began + took_ms(ending));
         let (name, input) = given(call);
         let state = state(call, ending, input, began, end);
-        self.tell_call(&name, &format!("call_{}", voice.call(&call.id)), state, voice, said);
+        self.tell_call(&name, &format!("call_{}", voice.call("", &call.id)), state, voice, said);
     }
 
     fn plan(&mut self, todos: &[Todo], voice: &mut Voice, said: &mut Said) {

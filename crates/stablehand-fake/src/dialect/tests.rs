@@ -1,6 +1,8 @@
 //! Every dialect, read back by its decoder: nothing unknown, no call without its end, every line
 //! JSON whatever is said.
 
+mod recordings;
+
 use super::*;
 use crate::act::{Place, Todo, TodoState, Trouble, Work};
 use crate::scene::SCENES;
@@ -303,4 +305,57 @@ proptest! {
             prop_assert_eq!(totals.unrecognized, 0, "{}: {:#?}", dialect.name(), said.lines);
         }
     }
+
+    #[test]
+    fn whatever_a_script_says_is_json(
+        lines in proptest::collection::vec((verb(), "[^\\r\\n\\\\]{0,40}"), 0..20),
+    ) {
+        let script: Vec<String> = lines.iter().map(|(verb, text)| format!("{verb} {text}")).collect();
+        // What is left out is refused as a script, which is an answer too.
+        let well_formed = |dialect: Dialect| {
+            let lines = script.iter().filter(|line| parse(line, dialect).is_ok());
+            lines.cloned().collect::<Vec<_>>().join("\n")
+        };
+        for dialect in SPOKEN {
+            for line in told(*dialect, &well_formed(*dialect), Identity::invented()).0 {
+                let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+                prop_assert!(value.is_object() && !line.contains('\n'));
+            }
+        }
+    }
+}
+
+fn verb() -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(vec![
+        "init",
+        "user",
+        "thinking",
+        "assistant",
+        "assistant-before-tool",
+        "delta",
+        "result",
+        "result-error",
+        "done",
+        "shell c1 3s",
+        "shell-done c1 1 3ms",
+        "read r1",
+        "read-done r1",
+        "edit e1",
+        "edit-done e1",
+        "write w1 a",
+        "write-done w1 a",
+        "task t1",
+        "task-done t1",
+        "mcp m1 s t",
+        "mcp-done m1 s t",
+        "plan [x]",
+        "retry 1 server",
+        "error auth",
+        "long 99",
+        "run c2 3s",
+        "ask c3 3s",
+        "usage 1 2",
+        "shell-background c4",
+        "prompt",
+    ])
 }

@@ -60,7 +60,15 @@ fn a_child_may_hold_our_outputs() {
 fn nonsense_is_refused_with_its_place() {
     let error = parse("say fine\nfly away", Dialect::Cursor).unwrap_err();
     assert_eq!(error.to_string(), "line 2 of the script: unknown step: `fly away`");
-    for line in ["sleep 3", "spawn ghost", "die SIGTERM", r"raw \q", "events thinking x line"] {
+    for line in [
+        "sleep 3",
+        "spawn ghost",
+        "finish c1",
+        "run c1 1s ls\nfinish c1",
+        "die SIGTERM",
+        r"raw \q",
+        "events thinking x line",
+    ] {
         assert!(parse(line, Dialect::Cursor).is_err(), "`{line}` should be refused");
     }
 }

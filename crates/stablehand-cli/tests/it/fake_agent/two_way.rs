@@ -4,13 +4,17 @@ use super::{fake, place};
 use crate::support::secs;
 use serde_json::{Value, json};
 use stablehand_testkit::{Finished, Running, TestEnv};
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, channel};
 
 /// A conversation: what is said to it, and what it says.
 struct Talk<'e> {
+    env: &'e TestEnv,
+    dialect: &'static str,
     running: Running<'e>,
     lines: Receiver<Value>,
+    seen: RefCell<Vec<Value>>,
 }
 
 impl<'e> Talk<'e> {
@@ -27,7 +31,9 @@ impl<'e> Talk<'e> {
                 }
             }
         });
-        Talk { running, lines }
+        // `codex app-server` is the other dialect of Codex.
+        let dialect = if dialect == "codex" { "codex-app" } else { "claude" };
+        Talk { env, dialect, running, lines, seen: RefCell::default() }
     }
 
     fn claude(env: &'e TestEnv, scene: &str, more: &[&'e str]) -> Talk<'e> {
@@ -38,10 +44,10 @@ impl<'e> Talk<'e> {
     /// The app server with a thread; gives back the thread's id.
     fn app(env: &'e TestEnv, scene: &str) -> (Talk<'e>, Value) {
         let mut talk = Talk::start(env, "codex", scene, &["app-server"]);
-        talk.say(json!({ "id": 1, "method": "initialize", "params": { "clientInfo": { "name": "probe" } } }));
+        talk.say(&json!({ "id": 1, "method": "initialize", "params": { "clientInfo": { "name": "probe" } } }));
         assert!(talk.until(|line| line["id"] == 1)["result"]["userAgent"].is_string());
-        talk.say(json!({ "method": "initialized" }));
-        talk.say(json!({ "id": 2, "method": "thread/start", "params": { "cwd": "/" } }));
+        talk.say(&json!({ "method": "initialized" }));
+        talk.say(&json!({ "id": 2, "method": "thread/start", "params": { "cwd": "/" } }));
         let thread = talk.until(|line| line["id"] == 2)["result"]["thread"]["id"].clone();
         assert_eq!(
             talk.until(|line| line["method"] == "thread/started")["params"]["thread"]["id"],
@@ -50,27 +56,30 @@ impl<'e> Talk<'e> {
         (talk, thread)
     }
 
-    fn say(&mut self, message: Value) {
+    fn say(&mut self, message: &Value) {
         self.running.type_line(&message.to_string());
     }
 
     fn prompt(&mut self, text: &str) {
-        self.say(json!({ "type": "user", "message": { "role": "user", "content": [{ "type": "text", "text": text }] } }));
+        self.say(&json!({ "type": "user", "message": { "role": "user", "content": [{ "type": "text", "text": text }] } }));
     }
 
     fn turn(&mut self, id: u64, thread: &Value) {
         let input = json!([{ "type": "text", "text": "feed" }]);
-        self.say(json!({ "id": id, "method": "turn/start", "params": { "threadId": thread, "input": input } }));
+        self.say(&json!({ "id": id, "method": "turn/start", "params": { "threadId": thread, "input": input } }));
     }
 
     /// The next line for which that holds; those before it are passed over.
     fn until(&self, wanted: impl Fn(&Value) -> bool) -> Value {
-        let mut seen = Vec::new();
+        let from = self.seen.borrow().len();
         loop {
-            match self.lines.recv_timeout(secs(10)) {
-                Ok(line) if wanted(&line) => return line,
-                Ok(line) => seen.push(line),
-                Err(error) => panic!("{error}; so far: {seen:#?}"),
+            let line = self.lines.recv_timeout(secs(10));
+            let line = line.unwrap_or_else(|error| {
+                panic!("{error}; so far: {:#?}", self.seen.borrow().get(from..))
+            });
+            self.seen.borrow_mut().push(line.clone());
+            if wanted(&line) {
+                return line;
             }
         }
     }
@@ -79,10 +88,16 @@ impl<'e> Talk<'e> {
         self.until(|line| line["type"] == "result")
     }
 
-    /// Closes its standard input and waits for its end.
+    /// Closes its standard input and waits for its end; our decoder must know all that it said.
     fn end(mut self) -> Finished {
         self.running.close_stdin();
-        self.running.finish()
+        let finished = self.running.finish();
+        let rest: Vec<Value> = self.lines.iter().collect();
+        let all = self.seen.into_inner().into_iter().chain(rest);
+        let stream: String = all.map(|line| line.to_string() + "\n").collect();
+        let summary = super::summary(self.env, self.dialect, stream.as_bytes());
+        assert_eq!(summary["unrecognized"], 0, "{stream}");
+        finished
     }
 }
 
@@ -90,7 +105,7 @@ impl<'e> Talk<'e> {
 fn claude_plays_a_turn_for_each_message_in_one_process() {
     let env = place();
     let mut talk = Talk::claude(&env, "shell", &[]);
-    talk.say(json!({ "type": "control_request", "request_id": "i1", "request": { "subtype": "initialize" } }));
+    talk.say(&json!({ "type": "control_request", "request_id": "i1", "request": { "subtype": "initialize" } }));
     let hello = talk.until(|line| line["type"] == "control_response");
     assert_eq!(
         (&hello["response"]["request_id"], &hello["response"]["subtype"]),
@@ -105,7 +120,7 @@ fn claude_plays_a_turn_for_each_message_in_one_process() {
         assert_eq!(result["result"], "The command printed hi.");
     }
     assert!(sessions.iter().all(|session| *session == sessions[0]), "{sessions:?}");
-    talk.say(json!({ "type": "control_request", "request_id": "m", "request": { "subtype": "set_permission_mode", "mode": "plan" } }));
+    talk.say(&json!({ "type": "control_request", "request_id": "m", "request": { "subtype": "set_permission_mode", "mode": "plan" } }));
     assert_eq!(
         talk.until(|line| line["type"] == "control_response")["response"]["response"]["mode"],
         "plan"
@@ -120,7 +135,7 @@ fn claude_is_interrupted_in_a_tool_and_stays_usable() {
     talk.prompt("feed");
     let is_call = |line: &Value| line["message"]["content"][0]["type"] == "tool_use";
     let call = talk.until(is_call)["message"]["content"][0]["id"].clone();
-    talk.say(json!({ "type": "control_request", "request_id": "stop", "request": { "subtype": "interrupt" } }));
+    talk.say(&json!({ "type": "control_request", "request_id": "stop", "request": { "subtype": "interrupt" } }));
     let answer = talk.until(|line| line["type"] == "control_response");
     assert_eq!(answer["response"]["response"]["still_queued"], json!([]));
     let end = talk.until(|line| line["message"]["content"][0]["type"] == "tool_result");
@@ -132,7 +147,7 @@ fn claude_is_interrupted_in_a_tool_and_stays_usable() {
     );
     talk.prompt("once more");
     talk.until(is_call);
-    talk.say(json!({ "type": "control_request", "request_id": "stop2", "request": { "subtype": "interrupt" } }));
+    talk.say(&json!({ "type": "control_request", "request_id": "stop2", "request": { "subtype": "interrupt" } }));
     assert_eq!(talk.result()["is_error"], true);
     // The last turn failed, so the process does; and nobody is left, which `end` proves.
     talk.end().assert_code(1);
@@ -152,7 +167,7 @@ fn claude_asks_and_does_as_it_is_told() {
             json!({ "behavior": behavior, "updatedInput": question["request"]["input"] });
         response["message"] = message.into();
         let response = json!({ "subtype": "success", "request_id": question["request_id"], "response": response });
-        talk.say(json!({ "type": "control_response", "response": response }));
+        talk.say(&json!({ "type": "control_response", "response": response }));
         let end = talk.until(|line| line["message"]["content"][0]["type"] == "tool_result");
         let told = &end["message"]["content"][0];
         let is_denied = behavior == "deny";
@@ -189,9 +204,9 @@ fn the_app_server_plays_turns_and_can_be_resumed() {
         assert_eq!(done["params"]["turn"]["status"], "completed");
         assert_eq!(done["params"]["turn"]["items"][0]["text"], "The command printed hi.");
     }
-    talk.say(json!({ "id": 5, "method": "thread/resume", "params": { "threadId": "t-9" } }));
+    talk.say(&json!({ "id": 5, "method": "thread/resume", "params": { "threadId": "t-9" } }));
     assert_eq!(talk.until(|line| line["id"] == 5)["result"]["thread"]["id"], "t-9");
-    talk.say(json!({ "id": 6, "method": "thread/fly", "params": {} }));
+    talk.say(&json!({ "id": 6, "method": "thread/fly", "params": {} }));
     assert!(talk.until(|line| line["id"] == 6)["error"]["message"].is_string());
     talk.end().assert_code(0);
 }
@@ -204,7 +219,7 @@ fn the_app_server_is_interrupted_and_stays_usable() {
         talk.turn(id, &thread);
         talk.until(|line| line["params"]["item"]["type"] == "commandExecution");
         talk.say(
-            json!({ "id": id + 1, "method": "turn/interrupt", "params": { "threadId": thread } }),
+            &json!({ "id": id + 1, "method": "turn/interrupt", "params": { "threadId": thread } }),
         );
         assert_eq!(talk.until(|line| line["id"] == id + 1)["result"], json!({}));
         let done = talk.until(|line| line["method"] == "turn/completed");
@@ -221,7 +236,7 @@ fn the_app_server_asks_and_does_as_it_is_told() {
         talk.turn(id, &thread);
         let question = talk.until(|line| line["method"] == "item/commandExecution/requestApproval");
         assert_eq!(question["params"]["command"], "/bin/bash -lc 'echo hi'");
-        talk.say(json!({ "id": question["id"], "result": { "decision": decision } }));
+        talk.say(&json!({ "id": question["id"], "result": { "decision": decision } }));
         talk.until(|line| line["method"] == "serverRequest/resolved");
         let is_end = |line: &Value| {
             line["method"] == "item/completed"

@@ -1,6 +1,6 @@
 //! Claude Code's tools: what they are given, how they end, and the question whether they may run.
 
-use super::super::{Said, diff_of, output_of};
+use super::super::{Said, output_of};
 use super::{Call, Claude, Ending};
 use crate::act::{FILE, Todo, Work};
 use crate::json::{Json, NULL, list, object};
@@ -30,12 +30,18 @@ impl Claude {
 
     /// Asks for a tool; gives back the id of the call.
     fn begin(&mut self, name: String, input: Json, voice: &mut Voice, said: &mut Said) -> String {
-        self.next_answer(voice, said);
         let native = format!("toolu_{}", voice.token());
+        if voice.id.partial {
+            let empty = object! {
+                "type": "tool_use", "id": &native, "name": &name, "input": object! {},
+            };
+            let json = input.clone().into_line();
+            let delta = object! { "type": "input_json_delta", "partial_json": json };
+            self.piece_of("tool_use", empty, delta, voice, said);
+        }
         let block = object! { "type": "tool_use", "id": &native, "name": name, "input": input };
         let line = self.block_line(block, voice);
         self.tell_block(line, voice, said);
-        self.answer(voice).has_called = true;
         native
     }
 
@@ -51,6 +57,7 @@ impl Claude {
             Some(at) => self.open.remove(at).native,
             None => format!("toolu_{}", voice.token()),
         };
+        self.close_answer("tool_use", voice, said);
         self.rounds += 1;
         if let Ending::Refused { reason } = ending {
             return self.refused(call, &native, reason, voice, said);
@@ -63,10 +70,11 @@ impl Claude {
                 "tool_use_id": &native,
             }
         } else {
-            object! {
-                "tool_use_id": &native, "type": "tool_result", "content": content,
-                "is_error": false,
-            }
+            let result =
+                object! { "tool_use_id": &native, "type": "tool_result", "content": content };
+            // Only a command says that it went well.
+            let is_command = matches!(call.work, Work::Shell { .. });
+            if is_command { result.with("is_error", false) } else { result }
         };
         let source = if voice.id.asks { "user_temporary" } else { "config" };
         let decision = object! { "decision": "accept", "source": source };
@@ -132,6 +140,7 @@ impl Claude {
         let todos = Json::from(todos.iter().map(entry).collect::<Vec<_>>());
         let input = object! { "todos": todos.clone() };
         let native = self.begin("TodoWrite".to_owned(), input, voice, said);
+        self.close_answer("tool_use", voice, said);
         self.rounds += 1;
         let result = object! {
             "tool_use_id": &native, "type": "tool_result",
@@ -144,7 +153,7 @@ impl Claude {
     }
 
     /// The question whether a call may run.
-    pub(super) fn question(&self, id: &str, call: &Call, voice: &Voice) -> Json {
+    pub(super) fn question(&self, id: &str, call: &Call) -> Json {
         let (name, input) = given(call);
         let native = self.open.iter().find(|open| open.id == call.id).map(|open| &open.native);
         let description = match &call.work {
@@ -153,7 +162,8 @@ impl Claude {
             Work::Mcp { tool, .. } => tool,
             Work::Task { description } => description,
         };
-        let suggestion = object! { "type": "addDirectories", "directories": list![&voice.id.cwd], "destination": "session" };
+        let suggestion =
+            object! { "type": "setMode", "mode": "acceptEdits", "destination": "session" };
         object! {
             "type": "control_request", "request_id": id,
             "request": object! {
@@ -232,7 +242,6 @@ fn told(call: &Call, ending: &Ending) -> (Json, Json) {
             let detail = object! {
                 "type": "create", "filePath": path, "content": content,
                 "structuredPatch": list![], "originalFile": NULL, "userModified": false,
-                "gitDiff": object! { "patch": diff_of(path, content) },
             };
             (text.into(), detail)
         }

@@ -6,7 +6,6 @@ use super::super::Said;
 use super::{Claude, model, usage};
 use crate::json::{Json, NULL, list, object};
 use crate::voice::Voice;
-use serde_json::json;
 
 /// Dollars for a token in, and for one out.
 const PRICE: (f64, f64) = (4e-6, 2e-5);
@@ -61,7 +60,7 @@ impl Claude {
             "duration_api_ms": took, "stop_reason": stop, "session_id": &voice.id.session,
             "total_cost_usd": self.cost_usd,
             "usage": usage(used.0, used.1)
-                .with("server_tool_use", json!({ "web_search_requests": 0, "web_fetch_requests": 0 }))
+                .with("server_tool_use", object! { "web_search_requests": 0, "web_fetch_requests": 0 })
                 .with("service_tier", "standard"),
             "modelUsage": models.clone(),
             "permission_denials": std::mem::take(&mut self.denials), "terminal_reason": reason,
