@@ -90,8 +90,7 @@ impl Writer {
             match (self.shape, place) {
                 (Shape::Mix, 7 | 17 | 27 | 37) => self.assistant(),
                 (Shape::Mix, 20) => self.started(),
-                (Shape::Mix, 32) => self.completed(),
-                (Shape::Outputs, _) => self.completed(),
+                (Shape::Mix, 32) | (Shape::Outputs, _) => self.completed(),
                 (Shape::Mix | Shape::Small, _) => self.thinking(),
             }
         }

@@ -17,6 +17,7 @@ mod value;
 
 pub use memo::Memo;
 pub use value::{Members, Value};
+pub(crate) use value::{into_text, text};
 
 use block::Look;
 use std::marker::PhantomData;
@@ -139,48 +140,56 @@ pub fn scan(line: &[u8]) -> Scan<'_> {
 
 /// Like [`scan`], with another limit on nesting; 127 at the most.
 pub fn scan_within(line: &[u8], max_depth: u32) -> Scan<'_> {
+    let mut scan = Scan::Object(Object::empty(line));
+    scan_into(line, max_depth, &mut scan);
+    scan
+}
+
+/// Like [`scan_within`], into what is an empty object of the same line: it is large enough for a
+/// copy to show.
+fn scan_into<'a>(line: &'a [u8], max_depth: u32, into: &mut Scan<'a>) {
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("bmi1") {
         #[expect(unsafe_code, reason = "the compiler cannot know what the processor has")]
         // SAFETY: the processor has just been asked for both.
-        return unsafe { scan_wide(line, max_depth) };
+        unsafe {
+            scan_wide(line, max_depth, into);
+        }
+        return;
     }
-    scan_by::<block::Narrow>(line, max_depth)
+    scan_by::<block::Narrow>(line, max_depth, into);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1")]
-fn scan_wide(line: &[u8], max_depth: u32) -> Scan<'_> {
-    scan_by::<block::Wide>(line, max_depth)
+fn scan_wide<'a>(line: &'a [u8], max_depth: u32, into: &mut Scan<'a>) {
+    scan_by::<block::Wide>(line, max_depth, into);
 }
 
 #[inline(always)]
-fn scan_by<L: Look>(line: &[u8], max_depth: u32) -> Scan<'_> {
+fn scan_by<'a, L: Look>(line: &'a [u8], max_depth: u32, into: &mut Scan<'a>) {
     if line.len() >= u32::MAX as usize {
-        return unreadable(line);
+        *into = unreadable(line);
+        return;
     }
     let mut scanner = Scanner::<L>::new(line, max_depth.min(127));
     scanner.space();
-    // Made where it will be returned from: it is large enough for a copy to show.
-    let mut scan = Scan::Object(Object::empty(line));
-    let valid = match (scanner.peek(), &mut scan) {
+    let valid = match (scanner.peek(), &mut *into) {
         (Some(b'{'), Scan::Object(object)) => scanner.top_object(object),
         (Some(_), _) => {
             let valid = scanner.value();
-            scan = Scan::Scalar;
+            *into = Scan::Scalar;
             valid
         }
         (None, _) => None,
     };
     scanner.space();
     if valid.is_none() || scanner.at != line.len() {
-        return unreadable(line);
+        *into = unreadable(line);
+    } else if scanner.high && simdutf8::basic::from_utf8(line).is_err() {
+        // Outside of strings the grammar has no room for such bytes; inside, they must be UTF-8.
+        *into = Scan::Binary;
     }
-    // Outside of strings the grammar has no room for such bytes; inside, they must be UTF-8.
-    if scanner.high && simdutf8::basic::from_utf8(line).is_err() {
-        return Scan::Binary;
-    }
-    scan
 }
 
 /// Text or not even that.

@@ -31,7 +31,7 @@ use ending::RequestError;
 use fields::Fields;
 use std::borrow::Cow;
 use system::Told;
-use text::{Ids, Sink, Texts, owned};
+use text::{Ids, Sink, Texts};
 
 pub(super) use flavor::Flavor;
 pub(super) use table::{Reads, Row, row};
@@ -319,7 +319,7 @@ impl ClaudeDecoder {
             }
             if is_error {
                 self.error = Some(RequestError::read(fields));
-                let text = owned(&self.scratch);
+                let text = json::text(&self.scratch);
                 self.notice(NoticeLevel::Error, text, out);
             } else if let Some(parent) = fields.parent {
                 self.sub_agent_says(parent, role, depth, out);
@@ -345,7 +345,7 @@ impl ClaudeDecoder {
         if let Some(id) = item.filter(|_| role == TextRole::Message) {
             let text = match depth {
                 Depth::Skim => String::new(),
-                Depth::Full => owned(&self.scratch),
+                Depth::Full => json::text(&self.scratch),
             };
             out.push(EventKind::ItemDelta { id, role: TextRole::ToolOutput, text });
         }

@@ -215,7 +215,7 @@ impl CursorDecoder {
             Depth::Full => {
                 self.scratch.clear();
                 fields.message_text(&mut self.scratch);
-                Some(String::from_utf8_lossy(&self.scratch).into_owned())
+                Some(json::text(&self.scratch))
             }
         };
         out.push(EventKind::TurnStarted { prompt });

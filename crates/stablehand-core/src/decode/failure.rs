@@ -131,10 +131,43 @@ const WORDINGS: &[(FailureKind, &[&str])] = &[
 /// The kind of failure that a text speaks of, where it does.
 pub fn failure_of(text: &str) -> Option<FailureKind> {
     let head = text.get(..text.floor_char_boundary(LOOK)).unwrap_or(text).to_ascii_lowercase();
-    WORDINGS
-        .iter()
-        .find(|(_, wordings)| wordings.iter().any(|wording| head.contains(wording)))
-        .map(|(kind, _)| *kind)
+    let mut best = WORDINGS.len();
+    for (at, first) in head.as_bytes().windows(4).enumerate() {
+        // Nearly no place of a text can be the beginning of a wording, and one look tells.
+        let Some(first) = first.first_chunk() else { break };
+        let (word, bit) = place_of(*first);
+        if BEGINNINGS.get(word).is_none_or(|bits| bits & bit == 0) {
+            continue;
+        }
+        let rest = head.as_bytes().get(at..).unwrap_or_default();
+        let begins = |wording: &&str| rest.starts_with(wording.as_bytes());
+        let mut before = WORDINGS.iter().take(best);
+        best = before.position(|(_, wordings)| wordings.iter().any(begins)).unwrap_or(best);
+    }
+    WORDINGS.get(best).map(|(kind, _)| *kind)
+}
+
+/// The first four letters of all wordings, hashed to bits: no wording is shorter.
+const BEGINNINGS: [u64; 64] = {
+    let mut bits = [0; 64];
+    let mut kind = 0;
+    while kind < WORDINGS.len() {
+        let wordings = WORDINGS[kind].1;
+        let mut i = 0;
+        while i < wordings.len() {
+            let b = wordings[i].as_bytes();
+            let (word, bit) = place_of([b[0], b[1], b[2], b[3]]);
+            bits[word] |= bit;
+            i += 1;
+        }
+        kind += 1;
+    }
+    bits
+};
+
+const fn place_of(first: [u8; 4]) -> (usize, u64) {
+    let hash = u32::from_le_bytes(first).wrapping_mul(0x9e37_79b1) >> 20;
+    ((hash >> 6) as usize, 1 << (hash & 63))
 }
 
 #[cfg(test)]
@@ -171,5 +204,27 @@ mod tests {
         for (text, kind) in cases {
             assert_eq!(failure_of(text), kind, "{text}");
         }
+    }
+
+    #[test]
+    fn every_wording_is_found_wherever_it_stands_and_the_first_kind_wins() {
+        for (place, (_, wordings)) in WORDINGS.iter().enumerate() {
+            for wording in *wordings {
+                // A wording may hold one of a kind that comes first.
+                let holds = |(_, others): &&(FailureKind, &[&str])| {
+                    others.iter().any(|other| wording.contains(other))
+                };
+                let expected = WORDINGS.iter().take(place + 1).find(holds).map(|(kind, _)| *kind);
+                for text in [
+                    (*wording).to_owned(),
+                    format!("✓ {}!", wording.to_ascii_uppercase()),
+                    format!("failed to run step, {wording}"),
+                ] {
+                    assert_eq!(failure_of(&text), expected, "{text}");
+                }
+            }
+        }
+        assert_eq!(failure_of("quot"), None);
+        assert_eq!(failure_of(&format!("{}quota", "é".repeat(LOOK))), None);
     }
 }

@@ -47,10 +47,36 @@ pub(super) fn string_end<L: Look>(bytes: &[u8], mut at: usize, high: &mut bool) 
         }
     }
     // Near the end of a line there is not enough left for a wide look.
-    if L::FIRST > Narrow::FIRST {
-        return string_end::<Narrow>(bytes, at, high);
+    near_end(bytes, at, high)
+}
+
+/// [`string_end`] where the line ends soon. A function of its own: it is needed once in a line, and
+/// what is above is made for each place that reads a string.
+fn near_end(bytes: &[u8], mut at: usize, high: &mut bool) -> Option<usize> {
+    while let Some((special, above)) = Narrow::first(bytes, at) {
+        *high |= above;
+        match step(bytes, at, special, Narrow::FIRST)? {
+            Step::End(end) => return Some(end),
+            Step::On(next) => at = next,
+        }
+    }
+    if let Some((special, above)) = last16(bytes, at) {
+        *high |= above != 0;
+        return match step(bytes, at, u64::from(special), bytes.len() - at)? {
+            Step::End(end) => Some(end),
+            Step::On(_) => None,
+        };
     }
     short_string_end(bytes, at, high)
+}
+
+/// What is left from `at` on, fewer than sixteen bytes, seen together with what stands before them:
+/// the same as [`look16`]. `None` where the line is shorter than that, or nothing is left.
+#[inline(always)]
+fn last16(bytes: &[u8], at: usize) -> Option<(u32, u32)> {
+    let (special, above) = look16(bytes.last_chunk()?);
+    let before = at.checked_sub(bytes.len() - 16).filter(|before| *before < 16)?;
+    Some((special >> before, above >> before))
 }
 
 /// From special byte to special byte, until the string or the block ends.
@@ -73,7 +99,7 @@ fn step(bytes: &[u8], at: usize, mut special: u64, width: usize) -> Option<Step>
     Some(Step::On(at + width))
 }
 
-/// The last few bytes of a line, one by one.
+/// A very short line, byte by byte.
 fn short_string_end(bytes: &[u8], mut at: usize, high: &mut bool) -> Option<usize> {
     loop {
         match *bytes.get(at)? {
@@ -122,11 +148,14 @@ fn unicode_escape_len(bytes: &[u8], at: usize) -> Option<usize> {
 #[inline(always)]
 pub(super) fn valid_string_end(bytes: &[u8], at: usize) -> Option<usize> {
     // Keys and names end within the first block.
-    if let Some((special, _)) = Narrow::first(bytes, at) {
-        let found = at + special.trailing_zeros() as usize;
-        if special != 0 && bytes.get(found) == Some(&b'"') {
-            return Some(found + 1);
-        }
+    let block = bytes.get(at..)?.first_chunk::<16>();
+    let special = match block {
+        Some(block) => look16(block).0,
+        None => last16(bytes, at).map_or(0, |(special, _)| special),
+    };
+    let found = at + special.trailing_zeros() as usize;
+    if special != 0 && bytes.get(found) == Some(&b'"') {
+        return Some(found + 1);
     }
     long_string_end(bytes, at)
 }
@@ -144,10 +173,34 @@ fn long_string_end(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// A bit for each byte of a valid string's inside that begins an escape.
-#[inline]
-pub(super) fn escapes_in(block: &[u8; 16]) -> u32 {
-    look16(block).0
+/// How many bytes [`backslashes_in`] looks at.
+pub(super) const BLOCK: usize = 32;
+
+/// A bit for each backslash.
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "vectors are loaded through pointers")]
+#[inline(always)]
+pub(super) fn backslashes_in(block: &[u8; BLOCK]) -> u32 {
+    use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
+    let (low, high) = block.split_at(BLOCK / 2);
+    // SAFETY: SSE2 is part of every x86-64 target. Each load reads the sixteen bytes of one half
+    // and needs no alignment.
+    let found = |half: &[u8]| unsafe {
+        let bytes = _mm_loadu_si128(half.as_ptr().cast());
+        _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x5c))).cast_unsigned()
+    };
+    found(low) | found(high) << 16
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn backslashes_in(block: &[u8; BLOCK]) -> u32 {
+    plain_backslashes(block)
+}
+
+/// The same, byte by byte.
+#[cfg(any(not(target_arch = "x86_64"), test))]
+fn plain_backslashes(block: &[u8; BLOCK]) -> u32 {
+    block.iter().enumerate().fold(0, |bits, (bit, byte)| bits | u32::from(*byte == b'\\') << bit)
 }
 
 /// Sixteen bytes: what every processor of the kind can do.
@@ -271,6 +324,7 @@ mod tests {
                 if std::is_x86_feature_detected!("avx2") {
                     assert_eq!(look32(&block), plainly(&block), "{byte} at {place}");
                 }
+                assert_eq!(backslashes_in(&block), plain_backslashes(&block), "{byte} at {place}");
             }
         }
     }

@@ -7,7 +7,7 @@
 //! looked at. Anything else is scanned as ever; a property test holds the two together.
 
 use super::block::{self, Look};
-use super::{Object, Scan, Span, scan};
+use super::{MAX_DEPTH, Object, Scan, Span, scan_into};
 
 /// Longer lines are not remembered: copying them would cost what it saves.
 const LONGEST: usize = 512;
@@ -30,23 +30,31 @@ struct Last {
     strings: Vec<(u32, u32)>,
     /// Where its last member is a whole number: where that begins.
     number_at: Option<usize>,
+    /// How many lines in a row were not like it.
+    misses: u32,
 }
 
 impl Memo {
-    /// Looks at a line: the same as [`scan`].
+    /// Looks at a line: the same as [`scan`](super::scan).
     #[inline]
     pub fn scan<'a>(&mut self, line: &'a [u8]) -> Scan<'a> {
-        let Some(last) = self.kinds.get_mut(kind(line)).filter(|_| line.len() <= LONGEST) else {
-            return scan(line);
-        };
         let mut found = Scan::Object(Object::empty(line));
+        let Some(last) = self.kinds.get_mut(kind(line)).filter(|_| line.len() <= LONGEST) else {
+            scan_into(line, MAX_DEPTH, &mut found);
+            return found;
+        };
         if let Scan::Object(object) = &mut found
             && last.recall(line, object).is_some()
         {
+            last.misses = 0;
             return found;
         }
-        found = scan(line);
-        if let Scan::Object(object) = &found {
+        scan_into(line, MAX_DEPTH, &mut found);
+        last.misses = last.misses.wrapping_add(1);
+        // Lines that are never alike are remembered ever more seldom.
+        if last.misses.is_power_of_two()
+            && let Scan::Object(object) = &found
+        {
             last.remember(line, object.spans());
         }
         found
@@ -196,6 +204,7 @@ fn string_end_by<L: Look>(line: &[u8], at: usize, high: &mut bool) -> Option<usi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::scan;
     use proptest::prelude::*;
 
     fn describe(scan: &Scan<'_>) -> String {
@@ -268,8 +277,8 @@ mod tests {
         let mut memo = Memo::default();
         memo.scan(br#"{"t":"x","text":"one","id":"s","ms":1000}"#);
         let line = br#"{"t":"x","text":"quite another","id":"s","ms":1234}"#;
-        let mut object = Object::empty(line);
-        memo.kinds[kind(line)].recall(line, &mut object).expect("it is");
+        assert!(memo.kinds[kind(line)].recall(line, &mut Object::empty(line)).is_some());
+        let Scan::Object(object) = memo.scan(line) else { panic!("it is an object") };
         assert_eq!(object.get("ms").and_then(crate::json::Value::u64), Some(1234));
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Everything here is lenient: a value of another kind than was asked for is simply absent.
 
-use super::block::{escapes_in, valid_string_end};
+use super::block::{BLOCK, backslashes_in, valid_string_end};
 use std::borrow::Cow;
 
 /// The bytes of one valid JSON value.
@@ -39,7 +39,7 @@ impl<'a> Value<'a> {
     pub fn str(self) -> Option<Cow<'a, str>> {
         let inner = self.raw_str()?;
         if memchr::memchr(b'\\', inner).is_none() {
-            return std::str::from_utf8(inner).ok().map(Cow::Borrowed);
+            return simdutf8::basic::from_utf8(inner).ok().map(Cow::Borrowed);
         }
         Some(Cow::Owned(unescape(inner)))
     }
@@ -326,83 +326,90 @@ fn skip_container(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
+/// Bytes that are nearly always UTF-8, as text of their own. The check is several times as fast as
+/// the standard library's, and as looking for what would have to be replaced.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    match simdutf8::basic::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
+/// The same for bytes that are not needed any more.
+pub(crate) fn into_text(bytes: Vec<u8>) -> String {
+    match simdutf8::basic::from_utf8(&bytes) {
+        #[expect(unsafe_code, reason = "the standard library would look at all of it again")]
+        // SAFETY: these very bytes have just been found to be UTF-8.
+        Ok(_) => unsafe { String::from_utf8_unchecked(bytes) },
+        Err(_) => String::from_utf8_lossy(&bytes).into_owned(),
+    }
+}
+
 /// Takes the escapes out of the inside of a valid JSON string.
 fn unescape(inner: &[u8]) -> String {
-    let mut out = vec![0; inner.len()];
-    let len = write_unescaped(inner, &mut out);
-    out.truncate(len);
-    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+    let mut out = Vec::new();
+    unescape_into(inner, &mut out);
+    into_text(out)
 }
 
-fn unescape_into(inner: &[u8], out: &mut Vec<u8>) {
-    let from = out.len();
-    out.resize(from + inner.len(), 0);
-    let len = write_unescaped(inner, out.get_mut(from..).unwrap_or_default());
-    out.truncate(from + len);
-}
-
-/// Sixteen bytes are moved at a time and then as many of them kept as stand before the next escape:
-/// output of tools has one in every few bytes. The result is never longer than what it is made of;
-/// comes back how long it is.
-fn write_unescaped(inner: &[u8], out: &mut [u8]) -> usize {
-    let mut to = 0;
-    let mut rest = inner;
-    let mut blocks = 4;
-    while !rest.is_empty() {
-        if blocks == 0 {
-            // A long stretch without escapes goes at once.
-            let plain = memchr::memchr(b'\\', rest).unwrap_or(rest.len());
-            let (stretch, behind) = rest.split_at(plain);
-            if let Some(target) = out.get_mut(to..to + plain) {
-                target.copy_from_slice(stretch);
-            }
-            to += plain;
-            rest = behind;
-        }
-        let room = out.get_mut(to..).unwrap_or_default();
-        if let (Some(block), Some(target)) =
-            (rest.first_chunk::<16>(), room.first_chunk_mut::<16>())
-        {
-            *target = *block;
-            // Inside of a valid string nothing is special but backslashes.
-            let plain = (escapes_in(block).trailing_zeros() as usize).min(16);
-            to += plain;
-            rest = rest.get(plain..).unwrap_or_default();
-            if plain == 16 {
-                blocks -= 1;
-                continue;
-            }
-        }
-        blocks = 4;
-        let (byte, used) = match rest {
-            [b'\\', b'u', ..] => {
-                let (c, used) = unicode_escape(rest);
-                let mut buffer = [0; 4];
-                let bytes = c.encode_utf8(&mut buffer).as_bytes();
-                if let Some(target) = out.get_mut(to..to + bytes.len()) {
-                    target.copy_from_slice(bytes);
-                }
-                to += bytes.len();
-                rest = rest.get(used..).unwrap_or_default();
-                continue;
-            }
-            [b'\\', b'n', ..] => (b'\n', 2),
-            [b'\\', b't', ..] => (b'\t', 2),
-            [b'\\', b'r', ..] => (b'\r', 2),
-            [b'\\', b'b', ..] => (8, 2),
-            [b'\\', b'f', ..] => (12, 2),
-            [b'\\', other, ..] => (*other, 2),
-            // A backslash whose partner was cut off.
-            [b'\\'] | [] => break,
-            [byte, ..] => (*byte, 1),
+/// What stands for itself or another byte behind a backslash; 0 for what needs a closer look.
+const UNESCAPED: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'u' => 0,
+            b'n' => b'\n',
+            b't' => b'\t',
+            b'r' => b'\r',
+            b'b' => 8,
+            b'f' => 12,
+            other => other,
         };
-        if let Some(target) = out.get_mut(to) {
-            *target = byte;
-        }
-        to += 1;
-        rest = rest.get(used..).unwrap_or_default();
+        byte += 1;
     }
-    to
+    table
+};
+
+/// Blocks are moved whole and then as much of them kept as stands before the next escape: output of
+/// tools has one in every few bytes, and looking for each by itself would cost more than moving.
+fn unescape_into(inner: &[u8], out: &mut Vec<u8>) {
+    // The result is never longer than what it is made of; the last block may hang over.
+    out.reserve(inner.len() + BLOCK);
+    let mut rest = inner;
+    while let Some((block, behind)) = rest.split_first_chunk::<BLOCK>() {
+        let escapes = backslashes_in(block);
+        out.extend_from_slice(block);
+        if escapes == 0 {
+            rest = behind;
+            continue;
+        }
+        let plain = escapes.trailing_zeros() as usize;
+        out.truncate(out.len() - BLOCK + plain);
+        rest = unescape_one(rest.get(plain..).unwrap_or_default(), out);
+    }
+    while let Some(plain) = memchr::memchr(b'\\', rest) {
+        out.extend_from_slice(rest.get(..plain).unwrap_or_default());
+        rest = unescape_one(rest.get(plain..).unwrap_or_default(), out);
+    }
+    out.extend_from_slice(rest);
+}
+
+/// Takes one escape from the beginning of `escape`; what is behind it comes back.
+#[inline]
+fn unescape_one<'e>(escape: &'e [u8], out: &mut Vec<u8>) -> &'e [u8] {
+    let Some(letter) = escape.get(1) else {
+        // A backslash whose partner was cut off.
+        return &[];
+    };
+    let byte = UNESCAPED.get(usize::from(*letter)).copied().unwrap_or_default();
+    if byte != 0 {
+        out.push(byte);
+        return escape.get(2..).unwrap_or_default();
+    }
+    let (c, used) = if *letter == b'u' { unicode_escape(escape) } else { ('\0', 2) };
+    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+    escape.get(used..).unwrap_or_default()
 }
 
 /// The character of `\uXXXX` at the beginning of `escape`, or of a surrogate pair, and how many

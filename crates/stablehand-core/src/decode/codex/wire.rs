@@ -4,7 +4,7 @@
 //! `commandExecution`. Members are looked up in one pass, and a line that was cut is read as far as
 //! it goes.
 
-use crate::json::Value;
+use crate::json::{self, Value};
 
 /// What sort of item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -215,5 +215,5 @@ pub(super) fn append_parts(list: Value<'_>, between: &str, out: &mut Vec<u8>) {
 pub(super) fn parts(list: Value<'_>, between: &str) -> Option<String> {
     let mut out = Vec::new();
     append_parts(list, between, &mut out);
-    (!out.is_empty()).then(|| String::from_utf8_lossy(&out).into_owned())
+    (!out.is_empty()).then(|| json::into_text(out))
 }
