@@ -132,31 +132,34 @@ const WORDINGS: &[(FailureKind, &[&str])] = &[
 pub fn failure_of(text: &str) -> Option<FailureKind> {
     let head = text.get(..text.floor_char_boundary(LOOK)).unwrap_or(text).to_ascii_lowercase();
     let mut best = WORDINGS.len();
-    for (at, first) in head.as_bytes().windows(4).enumerate() {
-        // Nearly no place of a text can be the beginning of a wording, and one look tells.
-        let Some(first) = first.first_chunk() else { break };
-        let (word, bit) = place_of(*first);
-        if BEGINNINGS.get(word).is_none_or(|bits| bits & bit == 0) {
-            continue;
+    let mut last = 0;
+    for (at, byte) in head.bytes().enumerate() {
+        // Nearly no four letters of a text are the beginning of a wording, and one look tells.
+        last = last >> 8 | u32::from(byte) << 24;
+        let (word, bit) = place_of(last);
+        if BEGINNINGS.get(word).is_some_and(|bits| bits & bit != 0) {
+            let from = head.as_bytes().get(at.saturating_sub(3)..).unwrap_or_default();
+            let begins = |wording: &&str| {
+                wording.as_bytes().first_chunk() == Some(&last.to_le_bytes())
+                    && from.starts_with(wording.as_bytes())
+            };
+            let mut before = WORDINGS.iter().take(best);
+            best = before.position(|(_, wordings)| wordings.iter().any(begins)).unwrap_or(best);
         }
-        let rest = head.as_bytes().get(at..).unwrap_or_default();
-        let begins = |wording: &&str| rest.starts_with(wording.as_bytes());
-        let mut before = WORDINGS.iter().take(best);
-        best = before.position(|(_, wordings)| wordings.iter().any(begins)).unwrap_or(best);
     }
     WORDINGS.get(best).map(|(kind, _)| *kind)
 }
 
 /// The first four letters of all wordings, hashed to bits: no wording is shorter.
-const BEGINNINGS: [u64; 64] = {
-    let mut bits = [0; 64];
+const BEGINNINGS: [u64; 256] = {
+    let mut bits = [0; 256];
     let mut kind = 0;
     while kind < WORDINGS.len() {
         let wordings = WORDINGS[kind].1;
         let mut i = 0;
         while i < wordings.len() {
             let b = wordings[i].as_bytes();
-            let (word, bit) = place_of([b[0], b[1], b[2], b[3]]);
+            let (word, bit) = place_of(u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
             bits[word] |= bit;
             i += 1;
         }
@@ -165,8 +168,8 @@ const BEGINNINGS: [u64; 64] = {
     bits
 };
 
-const fn place_of(first: [u8; 4]) -> (usize, u64) {
-    let hash = u32::from_le_bytes(first).wrapping_mul(0x9e37_79b1) >> 20;
+const fn place_of(letters: u32) -> (usize, u64) {
+    let hash = letters.wrapping_mul(0x9e37_79b1) >> 18;
     ((hash >> 6) as usize, 1 << (hash & 63))
 }
 

@@ -12,6 +12,9 @@ use super::{MAX_DEPTH, Object, Scan, Span, scan_into};
 /// Longer lines are not remembered: copying them would cost what it saves.
 const LONGEST: usize = 512;
 
+/// So many lines in a row have to be of another shape before one of them is remembered.
+const PATIENCE: u32 = 4;
+
 /// How many kinds of lines are told apart.
 const KINDS: usize = 4;
 
@@ -51,8 +54,10 @@ impl Memo {
         }
         scan_into(line, MAX_DEPTH, &mut found);
         last.misses = last.misses.wrapping_add(1);
-        // Lines that are never alike are remembered ever more seldom.
-        if last.misses.is_power_of_two()
+        // One line in between does not displace what most are like, and lines that are never alike
+        // are remembered ever more seldom.
+        if last.misses >= PATIENCE
+            && last.misses.is_power_of_two()
             && let Scan::Object(object) = &found
         {
             last.remember(line, object.spans());
@@ -223,10 +228,18 @@ mod tests {
         }
     }
 
+    /// Lets every line be remembered at once.
+    fn impatient(memo: &mut Memo) {
+        for last in &mut memo.kinds {
+            last.misses = PATIENCE - 1;
+        }
+    }
+
     fn all_agree(lines: &[Vec<u8>]) {
         let mut memo = Memo::default();
         for line in lines {
             let text = String::from_utf8_lossy(line);
+            impatient(&mut memo);
             assert_eq!(describe(&memo.scan(line)), describe(&scan(line)), "{text}");
         }
     }
@@ -275,7 +288,12 @@ mod tests {
     #[test]
     fn what_is_like_the_last_line_is_recalled() {
         let mut memo = Memo::default();
-        memo.scan(br#"{"t":"x","text":"one","id":"s","ms":1000}"#);
+        let other = br#"{"t":"x","text":"one","id":"s","ms":1000}"#;
+        for _ in 1..PATIENCE {
+            memo.scan(other);
+            assert!(memo.kinds[kind(other)].line.is_empty());
+        }
+        memo.scan(other);
         let line = br#"{"t":"x","text":"quite another","id":"s","ms":1234}"#;
         assert!(memo.kinds[kind(line)].recall(line, &mut Object::empty(line)).is_some());
         let Scan::Object(object) = memo.scan(line) else { panic!("it is an object") };

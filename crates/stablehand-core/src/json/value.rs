@@ -2,7 +2,7 @@
 //!
 //! Everything here is lenient: a value of another kind than was asked for is simply absent.
 
-use super::block::{BLOCK, backslashes_in, valid_string_end};
+use super::block::{BLOCK, backslashes_in, brackets_and_quotes_in, valid_string_end};
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
@@ -39,10 +39,14 @@ impl<'a> Value<'a> {
     /// A string, unescaped. Lone surrogates become U+FFFD.
     pub fn str(self) -> Option<Cow<'a, str>> {
         let inner = self.raw_str()?;
-        if memchr::memchr(b'\\', inner).is_none() {
-            return simdutf8::basic::from_utf8(inner).ok().map(Cow::Borrowed);
+        match short_look(inner) {
+            #[expect(unsafe_code, reason = "ids and names are short, and there are many of them")]
+            // SAFETY: the bytes have just been found to be ASCII.
+            Some((false, false)) => Some(Cow::Borrowed(unsafe { str::from_utf8_unchecked(inner) })),
+            Some((true, _)) => Some(Cow::Owned(unescape(inner))),
+            None if memchr::memchr(b'\\', inner).is_some() => Some(Cow::Owned(unescape(inner))),
+            _ => simdutf8::basic::from_utf8(inner).ok().map(Cow::Borrowed),
         }
-        Some(Cow::Owned(unescape(inner)))
     }
 
     /// A string that owns itself; `None` for anything else.
@@ -57,7 +61,7 @@ impl<'a> Value<'a> {
         let Some(inner) = self.raw_str() else {
             return false;
         };
-        if memchr::memchr(b'\\', inner).is_none() {
+        if !has_backslash(inner) {
             out.extend_from_slice(inner);
         } else {
             unescape_into(inner, out);
@@ -77,6 +81,11 @@ impl<'a> Value<'a> {
     /// float without a fraction.
     pub fn u64(self) -> Option<u64> {
         let digits = self.raw_str().unwrap_or(self.0);
+        // As many digits as never overflow.
+        if (1..=19).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit) {
+            let add = |number, digit: &u8| number * 10 + u64::from(digit - b'0');
+            return Some(digits.iter().fold(0, add));
+        }
         let text = std::str::from_utf8(digits).ok()?;
         text.parse().ok().or_else(|| {
             let float: f64 = text.parse().ok()?;
@@ -266,7 +275,7 @@ impl<'a> Walk<'a> {
             return None;
         }
         let from = self.at + 1;
-        self.at = skip_string(self.bytes, from)?;
+        self.at = valid_string_end(self.bytes, from)?;
         self.bytes.get(from..self.at - 1)
     }
 
@@ -283,35 +292,72 @@ impl<'a> Walk<'a> {
         self.separators();
         let from = self.at;
         match self.bytes.get(from)? {
-            b'"' => self.at = skip_string(self.bytes, from + 1)?,
+            b'"' => self.at = valid_string_end(self.bytes, from + 1)?,
             b'{' | b'[' => self.at = skip_container(self.bytes, from)?,
             b'}' | b']' => return None,
             _ => {
                 let rest = self.bytes.get(from..)?;
-                let len = rest
-                    .iter()
-                    .position(|b| matches!(b, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n'))
-                    .unwrap_or(rest.len());
-                self.at = from + len;
+                // Numbers and words have none of these, and what follows them is one.
+                let ends = |b: &u8| *b <= b' ' || *b == b',' || *b | 0x20 == b'}';
+                self.at = from + rest.iter().position(ends).unwrap_or(rest.len());
             }
         }
         self.bytes.get(from..self.at).map(Value)
     }
 }
 
-/// From behind an opening quote to behind the closing one. Most strings are short: eight bytes at
-/// a time, by arithmetic on a word; long ones go to `memchr`.
+/// Whether something in the inside of a string is escaped, and whether a byte is above 127; `None`
+/// for a string that is worth the call of something that looks at more at once.
 #[inline]
-fn skip_string(bytes: &[u8], at: usize) -> Option<usize> {
-    valid_string_end(bytes, at)
+fn short_look(inner: &[u8]) -> Option<(bool, bool)> {
+    let words = inner.chunks_exact(8);
+    if inner.len() > 64 {
+        return None;
+    }
+    let (mut escaped, mut above) = (0, 0);
+    let mut look = |word: u64| {
+        // The borrow of a subtraction tells whether one of its bytes was zero.
+        let backslash = word ^ 0x5c5c_5c5c_5c5c_5c5c;
+        escaped |= backslash.wrapping_sub(0x0101_0101_0101_0101) & !backslash;
+        above |= word;
+    };
+    let mut rest = [b' '; 8];
+    for (slot, byte) in rest.iter_mut().zip(words.remainder()) {
+        *slot = *byte;
+    }
+    words.filter_map(|word| word.first_chunk()).for_each(|word| look(u64::from_le_bytes(*word)));
+    look(u64::from_le_bytes(rest));
+    let high = 0x8080_8080_8080_8080;
+    Some((escaped & high != 0, above & high != 0))
 }
 
+/// Whether something in the inside of a string is escaped.
+#[inline]
+fn has_backslash(inner: &[u8]) -> bool {
+    match short_look(inner) {
+        Some((escaped, _)) => escaped,
+        None => memchr::memchr(b'\\', inner).is_some(),
+    }
+}
+
+/// From the bracket that opens a container to behind the one that closes it.
 fn skip_container(bytes: &[u8], mut at: usize) -> Option<usize> {
     let mut depth = 0usize;
     loop {
+        // Punctuation, numbers and words, sixteen bytes at a time where there are so many.
+        at += match bytes.get(at..)?.first_chunk() {
+            Some(block) => match brackets_and_quotes_in(block) {
+                0 => {
+                    at += 16;
+                    continue;
+                }
+                found => found.trailing_zeros() as usize,
+            },
+            None => 0,
+        };
         match bytes.get(at)? {
             b'"' => {
-                at = skip_string(bytes, at + 1)?;
+                at = valid_string_end(bytes, at + 1)?;
                 continue;
             }
             b'{' | b'[' => depth += 1,
@@ -375,10 +421,10 @@ const UNESCAPED: [u8; 256] = {
 fn unescape_into(inner: &[u8], out: &mut Vec<u8>) {
     // The result is never longer than what it is made of; the last block may hang over.
     out.reserve(inner.len() + BLOCK);
-    let written = write_unescaped(inner, out.spare_capacity_mut());
-    #[expect(unsafe_code, reason = "to write zeros first would cost a tenth of it all")]
-    // SAFETY: so many bytes of the room behind the old end have been written, one after another
-    // (those that were not would have been out of bounds, and that has panicked).
+    let written = write_unescaped(inner, out.spare_capacity_mut()).unwrap_or(0);
+    #[expect(unsafe_code, reason = "large outputs would be written twice, zeros first")]
+    // SAFETY: so many bytes of the room behind the old end have been written, one after another;
+    // what does not fit comes back as nothing written.
     unsafe {
         out.set_len(out.len() + written);
     }
@@ -389,8 +435,8 @@ type Room = [MaybeUninit<u8>];
 
 /// Blocks are moved whole, and what stands behind an escape is moved over again, to where it
 /// belongs: output of tools has an escape in every few bytes, and looking for each by itself would
-/// cost more than moving. Comes back how long the result is.
-fn write_unescaped(inner: &[u8], out: &mut Room) -> usize {
+/// cost more than moving. Comes back how long the result is; `None` where there is no room for it.
+fn write_unescaped(inner: &[u8], out: &mut Room) -> Option<usize> {
     let (mut at, mut to) = (0, 0);
     while move_block(inner, at, out, to).is_some() {
         let escapes = inner.get(at..).and_then(<[u8]>::first_chunk).map_or(0, backslashes_in);
@@ -399,29 +445,29 @@ fn write_unescaped(inner: &[u8], out: &mut Room) -> usize {
             to += BLOCK;
             continue;
         }
-        (at, to) = unescape_block(inner, at, out, to, escapes);
+        (at, to) = unescape_block(inner, at, out, to, escapes)?;
     }
     // Fewer bytes than a block are left.
     while let Some(byte) = inner.get(at) {
         if *byte == b'\\' {
-            (at, to) = unescape_one(inner, at, out, to);
+            (at, to) = unescape_one(inner, at, out, to)?;
         } else {
-            put(*byte, out, to);
+            out.get_mut(to)?.write(*byte);
             (at, to) = (at + 1, to + 1);
         }
     }
-    to
+    Some(to)
 }
 
 /// Unescapes what is in a block that was moved, up to its last escape. Come back both places.
-#[inline(always)]
+#[inline]
 fn unescape_block(
     inner: &[u8],
     at: usize,
     out: &mut Room,
     mut to: usize,
     mut escapes: u32,
-) -> (usize, usize) {
+) -> Option<(usize, usize)> {
     let mut done = 0;
     loop {
         let next = escapes.trailing_zeros() as usize;
@@ -431,41 +477,34 @@ fn unescape_block(
         if byte == 0 {
             return unescape_one(inner, at + next, out, to);
         }
-        put(byte, out, to);
+        out.get_mut(to)?.write(byte);
         to += 1;
         done = next + 2;
         // The backslash and, where it is one too, its partner.
         escapes &= u32::MAX.checked_shl(done as u32).unwrap_or(0);
         if escapes == 0 || move_block(inner, at + done, out, to).is_none() {
-            return (at + done, to);
+            return Some((at + done, to));
         }
     }
 }
 
 /// Takes any one escape, from `at` to `to`; come back the places behind it.
 #[cold]
-fn unescape_one(inner: &[u8], at: usize, out: &mut Room, to: usize) -> (usize, usize) {
+fn unescape_one(inner: &[u8], at: usize, out: &mut Room, to: usize) -> Option<(usize, usize)> {
     let escape = inner.get(at..).unwrap_or_default();
     let (c, used) = match escape {
         [_, b'u', ..] => unicode_escape(escape),
         [_, letter, ..] => {
-            put(UNESCAPED.get(usize::from(*letter)).copied().unwrap_or_default(), out, to);
-            return (at + 2, to + 1);
+            out.get_mut(to)?.write(UNESCAPED.get(usize::from(*letter)).copied()?);
+            return Some((at + 2, to + 1));
         }
         // A backslash whose partner was cut off.
-        _ => return (inner.len(), to),
+        _ => return Some((inner.len(), to)),
     };
     let mut buffer = [0; 4];
     let bytes = c.encode_utf8(&mut buffer).as_bytes();
-    for (n, byte) in bytes.iter().enumerate() {
-        put(*byte, out, to + n);
-    }
-    (at + used, to + bytes.len())
-}
-
-#[inline(always)]
-fn put(byte: u8, out: &mut Room, to: usize) {
-    out[to].write(byte);
+    out.get_mut(to..to + bytes.len())?.write_copy_of_slice(bytes);
+    Some((at + used, to + bytes.len()))
 }
 
 /// `None` where there is not as much as a block.
