@@ -165,41 +165,6 @@ fn long_string_end(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// A bit for each bracket of an object or a list, and for each quote.
-#[cfg(target_arch = "x86_64")]
-#[expect(unsafe_code, reason = "vectors are loaded through pointers")]
-#[inline(always)]
-pub(super) fn brackets_and_quotes_in(block: &[u8; 16]) -> u32 {
-    use std::arch::x86_64::{
-        _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
-    };
-    // SAFETY: SSE2 is part of every x86-64 target. The load reads the sixteen bytes of `block` and
-    // needs no alignment.
-    let found = unsafe {
-        let bytes = _mm_loadu_si128(block.as_ptr().cast());
-        // Brackets and braces differ in one bit.
-        let braces = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
-        let open = _mm_cmpeq_epi8(braces, _mm_set1_epi8(0x7b));
-        let close = _mm_cmpeq_epi8(braces, _mm_set1_epi8(0x7d));
-        let quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x22));
-        _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(open, close), quote))
-    };
-    found.cast_unsigned()
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-pub(super) fn brackets_and_quotes_in(block: &[u8; 16]) -> u32 {
-    plain_brackets(block)
-}
-
-/// The same, byte by byte.
-#[cfg(any(not(target_arch = "x86_64"), test))]
-fn plain_brackets(block: &[u8; 16]) -> u32 {
-    block.iter().enumerate().fold(0, |bits, (bit, byte)| {
-        bits | u32::from(matches!(byte, b'[' | b']' | b'{' | b'}' | b'"')) << bit
-    })
-}
-
 /// How many bytes [`backslashes_in`] looks at.
 pub(super) const BLOCK: usize = 32;
 
@@ -362,7 +327,7 @@ fn narrowly(bytes: &[u8], mut at: usize, until: usize, high: &mut bool) -> Optio
 /// a subtraction finds which, since its borrow runs through the row.
 #[cfg(any(target_arch = "x86_64", test))]
 #[inline(always)]
-fn escapes(backslashes: u64, carry: u64) -> (u64, u64) {
+pub(super) fn escapes(backslashes: u64, carry: u64) -> (u64, u64) {
     const ODD: u64 = 0xaaaa_aaaa_aaaa_aaaa;
     let may_begin = backslashes & !carry;
     let alternating = ((may_begin << 1 | ODD).wrapping_sub(may_begin)) ^ ODD;
@@ -444,8 +409,6 @@ mod tests {
                 block[place] = byte;
                 let narrow = block.first_chunk::<16>().unwrap();
                 assert_eq!(look16(narrow), plainly(narrow), "{byte} at {place}");
-                let brackets = brackets_and_quotes_in(narrow);
-                assert_eq!(brackets, plain_brackets(narrow), "{byte} at {place}");
                 #[cfg(target_arch = "x86_64")]
                 if std::is_x86_feature_detected!("avx2") {
                     assert_eq!(look32(&block), plainly(&block), "{byte} at {place}");

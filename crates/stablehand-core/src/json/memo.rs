@@ -59,6 +59,7 @@ impl Memo {
         if last.misses >= PATIENCE
             && last.misses.is_power_of_two()
             && let Scan::Object(object) = &found
+            && object.many.is_empty()
         {
             last.remember(line, object.spans());
         }
@@ -118,7 +119,7 @@ impl Last {
             return None;
         }
         let shift = |at: u32| at.wrapping_add(end as u32).wrapping_sub(old_end as u32);
-        for (slot, span) in object.members.iter_mut().zip(&self.spans) {
+        for (slot, span) in object.few.iter_mut().zip(&self.spans) {
             *slot = *span;
             // What ends behind the string has moved, and what begins there.
             if span.value.1 as usize >= old_end {
@@ -187,9 +188,9 @@ fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
 
 fn string_end(line: &[u8], at: usize, high: &mut bool) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
-    if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("bmi1") {
+    if super::has_wide_vectors() {
         #[expect(unsafe_code, reason = "the compiler cannot know what the processor has")]
-        // SAFETY: the processor has just been asked for both.
+        // SAFETY: the processor has just been asked.
         return unsafe { string_end_wide(line, at, high) };
     }
     string_end_by::<block::Narrow>(line, at, high)

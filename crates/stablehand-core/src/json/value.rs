@@ -2,7 +2,8 @@
 //!
 //! Everything here is lenient: a value of another kind than was asked for is simply absent.
 
-use super::block::{BLOCK, backslashes_in, brackets_and_quotes_in, valid_string_end};
+use super::block::{BLOCK, backslashes_in, valid_string_end};
+use super::skip::container_end;
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
@@ -293,7 +294,7 @@ impl<'a> Walk<'a> {
         let from = self.at;
         match self.bytes.get(from)? {
             b'"' => self.at = valid_string_end(self.bytes, from + 1)?,
-            b'{' | b'[' => self.at = skip_container(self.bytes, from)?,
+            b'{' | b'[' => self.at = container_end(self.bytes, from)?,
             b'}' | b']' => return None,
             _ => {
                 let rest = self.bytes.get(from..)?;
@@ -337,39 +338,6 @@ fn has_backslash(inner: &[u8]) -> bool {
     match short_look(inner) {
         Some((escaped, _)) => escaped,
         None => memchr::memchr(b'\\', inner).is_some(),
-    }
-}
-
-/// From the bracket that opens a container to behind the one that closes it.
-fn skip_container(bytes: &[u8], mut at: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    loop {
-        // Punctuation, numbers and words, sixteen bytes at a time where there are so many.
-        at += match bytes.get(at..)?.first_chunk() {
-            Some(block) => match brackets_and_quotes_in(block) {
-                0 => {
-                    at += 16;
-                    continue;
-                }
-                found => found.trailing_zeros() as usize,
-            },
-            None => 0,
-        };
-        match bytes.get(at)? {
-            b'"' => {
-                at = valid_string_end(bytes, at + 1)?;
-                continue;
-            }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(at + 1);
-                }
-            }
-            _ => {}
-        }
-        at += 1;
     }
 }
 
