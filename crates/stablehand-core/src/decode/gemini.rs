@@ -63,7 +63,8 @@ impl GeminiDecoder {
         depth: Depth,
         out: &mut Vec<EventKind>,
     ) {
-        let fields = Fields::read(object, line.part == Part::First);
+        let mut fields = Fields::default();
+        fields.read(object, line.part == Part::First);
         if let Some(id) = fields.session {
             let about = About { version: fields.version, model: fields.model, cwd: fields.cwd };
             self.stream.name_session("gemini", id, &about, out);

@@ -165,33 +165,35 @@ fn long_string_end(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// How many bytes [`backslashes_in`] looks at.
-pub(super) const BLOCK: usize = 32;
+/// A bit for each backslash of sixteen bytes or a few times as many.
+#[inline(always)]
+pub(super) fn backslashes_in<const N: usize>(block: &[u8; N]) -> u64 {
+    let parts = block.as_chunks::<16>().0.iter().enumerate();
+    parts.fold(0, |bits, (n, part)| bits | u64::from(backslashes_in16(part)) << (16 * n))
+}
 
-/// A bit for each backslash.
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "vectors are loaded through pointers")]
 #[inline(always)]
-pub(super) fn backslashes_in(block: &[u8; BLOCK]) -> u32 {
+fn backslashes_in16(block: &[u8; 16]) -> u32 {
     use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
-    let (low, high) = block.split_at(BLOCK / 2);
-    // SAFETY: SSE2 is part of every x86-64 target. Each load reads the sixteen bytes of one half
-    // and needs no alignment.
-    let found = |half: &[u8]| unsafe {
-        let bytes = _mm_loadu_si128(half.as_ptr().cast());
-        _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x5c))).cast_unsigned()
+    // SAFETY: SSE2 is part of every x86-64 target. The load reads the sixteen bytes of `block` and
+    // needs no alignment.
+    let found = unsafe {
+        let bytes = _mm_loadu_si128(block.as_ptr().cast());
+        _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x5c)))
     };
-    found(low) | found(high) << 16
+    found.cast_unsigned()
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn backslashes_in(block: &[u8; BLOCK]) -> u32 {
+fn backslashes_in16(block: &[u8; 16]) -> u32 {
     plain_backslashes(block)
 }
 
 /// The same, byte by byte.
 #[cfg(any(not(target_arch = "x86_64"), test))]
-fn plain_backslashes(block: &[u8; BLOCK]) -> u32 {
+fn plain_backslashes(block: &[u8]) -> u32 {
     block.iter().enumerate().fold(0, |bits, (bit, byte)| bits | u32::from(*byte == b'\\') << bit)
 }
 
@@ -418,7 +420,8 @@ mod tests {
                     let expected = (plain_backslashes(&block), letters);
                     assert_eq!(escapes32(&block), expected, "{byte} at {place}");
                 }
-                assert_eq!(backslashes_in(&block), plain_backslashes(&block), "{byte} at {place}");
+                let backslashes = u64::from(plain_backslashes(&block));
+                assert_eq!(backslashes_in(&block), backslashes, "{byte} at {place}");
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Everything here is lenient: a value of another kind than was asked for is simply absent.
 
-use super::block::{BLOCK, backslashes_in, valid_string_end};
+use super::block::{backslashes_in, valid_string_end};
 use super::skip::container_end;
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
@@ -311,25 +311,28 @@ impl<'a> Walk<'a> {
 /// for a string that is worth the call of something that looks at more at once.
 #[inline]
 fn short_look(inner: &[u8]) -> Option<(bool, bool)> {
-    let words = inner.chunks_exact(8);
     if inner.len() > 64 {
         return None;
     }
     let (mut escaped, mut above) = (0, 0);
-    let mut look = |word: u64| {
+    let Some(last) = inner.last_chunk() else {
+        for byte in inner {
+            escaped |= u8::from(*byte == b'\\');
+            above |= byte;
+        }
+        return Some((escaped != 0, above >= 0x80));
+    };
+    let (mut escapes, mut all) = (0, 0);
+    // The last word may overlap the one before it.
+    for word in inner.as_chunks::<8>().0.iter().chain([last]) {
+        let word = u64::from_le_bytes(*word);
         // The borrow of a subtraction tells whether one of its bytes was zero.
         let backslash = word ^ 0x5c5c_5c5c_5c5c_5c5c;
-        escaped |= backslash.wrapping_sub(0x0101_0101_0101_0101) & !backslash;
-        above |= word;
-    };
-    let mut rest = [b' '; 8];
-    for (slot, byte) in rest.iter_mut().zip(words.remainder()) {
-        *slot = *byte;
+        escapes |= backslash.wrapping_sub(0x0101_0101_0101_0101) & !backslash;
+        all |= word;
     }
-    words.filter_map(|word| word.first_chunk()).for_each(|word| look(u64::from_le_bytes(*word)));
-    look(u64::from_le_bytes(rest));
     let high = 0x8080_8080_8080_8080;
-    Some((escaped & high != 0, above & high != 0))
+    Some((escapes & high != 0, all & high != 0))
 }
 
 /// Whether something in the inside of a string is escaped.
@@ -388,7 +391,7 @@ const UNESCAPED: [u8; 256] = {
 
 fn unescape_into(inner: &[u8], out: &mut Vec<u8>) {
     // The result is never longer than what it is made of; the last block may hang over.
-    out.reserve(inner.len() + BLOCK);
+    out.reserve(inner.len() + WIDE);
     let written = write_unescaped(inner, out.spare_capacity_mut()).unwrap_or(0);
     #[expect(unsafe_code, reason = "large outputs would be written twice, zeros first")]
     // SAFETY: so many bytes of the room behind the old end have been written, one after another;
@@ -401,20 +404,14 @@ fn unescape_into(inner: &[u8], out: &mut Vec<u8>) {
 /// Room for bytes that were not written yet.
 type Room = [MaybeUninit<u8>];
 
-/// Blocks are moved whole, and what stands behind an escape is moved over again, to where it
-/// belongs: output of tools has an escape in every few bytes, and looking for each by itself would
-/// cost more than moving. Comes back how long the result is; `None` where there is no room for it.
+/// How much is moved at once, and how much where less is left.
+const WIDE: usize = 64;
+const NARROW: usize = 16;
+
+/// Comes back how long the result is; `None` where there is no room for it.
 fn write_unescaped(inner: &[u8], out: &mut Room) -> Option<usize> {
-    let (mut at, mut to) = (0, 0);
-    while move_block(inner, at, out, to).is_some() {
-        let escapes = inner.get(at..).and_then(<[u8]>::first_chunk).map_or(0, backslashes_in);
-        if escapes == 0 {
-            at += BLOCK;
-            to += BLOCK;
-            continue;
-        }
-        (at, to) = unescape_block(inner, at, out, to, escapes)?;
-    }
+    let (at, to) = unescape_blocks::<WIDE>(inner, 0, out, 0)?;
+    let (mut at, mut to) = unescape_blocks::<NARROW>(inner, at, out, to)?;
     // Fewer bytes than a block are left.
     while let Some(byte) = inner.get(at) {
         if *byte == b'\\' {
@@ -427,33 +424,45 @@ fn write_unescaped(inner: &[u8], out: &mut Room) -> Option<usize> {
     Some(to)
 }
 
-/// Unescapes what is in a block that was moved, up to its last escape. Come back both places.
+/// Unescapes as far as whole blocks go. They are moved whole, and what stands behind an escape is
+/// moved over again, to where it belongs: output of tools has an escape in every few bytes, and
+/// looking for each by itself would cost more than moving. Come back both places.
 #[inline]
-fn unescape_block(
+fn unescape_blocks<const N: usize>(
     inner: &[u8],
-    at: usize,
+    mut at: usize,
     out: &mut Room,
     mut to: usize,
-    mut escapes: u32,
 ) -> Option<(usize, usize)> {
-    let mut done = 0;
-    loop {
-        let next = escapes.trailing_zeros() as usize;
-        to += next - done;
-        let letter = inner.get(at + next + 1).copied().unwrap_or_default();
-        let byte = UNESCAPED.get(usize::from(letter)).copied().unwrap_or_default();
-        if byte == 0 {
-            return unescape_one(inner, at + next, out, to);
+    while let Some(block) = move_block::<N>(inner, at, out, to) {
+        let mut escapes = backslashes_in(block);
+        if escapes == 0 {
+            at += N;
+            to += N;
+            continue;
         }
-        out.get_mut(to)?.write(byte);
-        to += 1;
-        done = next + 2;
-        // The backslash and, where it is one too, its partner.
-        escapes &= u32::MAX.checked_shl(done as u32).unwrap_or(0);
-        if escapes == 0 || move_block(inner, at + done, out, to).is_none() {
-            return Some((at + done, to));
+        let mut done = 0;
+        loop {
+            let next = escapes.trailing_zeros() as usize;
+            to += next - done;
+            let letter = inner.get(at + next + 1).copied().unwrap_or_default();
+            let byte = UNESCAPED.get(usize::from(letter)).copied().unwrap_or_default();
+            if byte == 0 {
+                (at, to) = unescape_one(inner, at + next, out, to)?;
+                break;
+            }
+            out.get_mut(to)?.write(byte);
+            to += 1;
+            done = next + 2;
+            // The backslash and, where it is one too, its partner.
+            escapes &= u64::MAX.checked_shl(done as u32).unwrap_or(0);
+            if escapes == 0 || move_block::<N>(inner, at + done, out, to).is_none() {
+                at += done;
+                break;
+            }
         }
     }
+    Some((at, to))
 }
 
 /// Takes any one escape, from `at` to `to`; come back the places behind it.
@@ -475,12 +484,17 @@ fn unescape_one(inner: &[u8], at: usize, out: &mut Room, to: usize) -> Option<(u
     Some((at + used, to + bytes.len()))
 }
 
-/// `None` where there is not as much as a block.
+/// The block that was moved; `None` where there is not as much.
 #[inline(always)]
-fn move_block(inner: &[u8], at: usize, out: &mut Room, to: usize) -> Option<()> {
-    let block: &[u8; BLOCK] = inner.get(at..)?.first_chunk()?;
-    out.get_mut(to..to + BLOCK)?.write_copy_of_slice(block);
-    Some(())
+fn move_block<'a, const N: usize>(
+    inner: &'a [u8],
+    at: usize,
+    out: &mut Room,
+    to: usize,
+) -> Option<&'a [u8; N]> {
+    let block: &[u8; N] = inner.get(at..)?.first_chunk()?;
+    out.get_mut(to..to + N)?.write_copy_of_slice(block);
+    Some(block)
 }
 
 /// The character of `\uXXXX` at the beginning of `escape`, or of a surrogate pair, and how many

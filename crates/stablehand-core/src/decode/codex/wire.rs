@@ -112,20 +112,18 @@ pub(super) struct Wire<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// Reads an item; its end may be cut off.
-    #[inline]
-    pub(super) fn read(item: Value<'a>) -> Wire<'a> {
-        let mut wire = Wire::default();
+    /// Reads an item; its end may be cut off. Into what is there: it is large enough for a copy to
+    /// show.
+    pub(super) fn read(&mut self, item: Value<'a>) {
         let mut members = item.members();
         while let Some(key) = members.key() {
             let Some(value) = members.value().or_else(|| members.rest()) else {
                 break;
             };
             if !value.is_null() {
-                wire.put(key, value);
+                self.put(key, value);
             }
         }
-        wire
     }
 
     #[inline]
