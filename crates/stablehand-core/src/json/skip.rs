@@ -5,7 +5,7 @@
 //! each string or bracket: which of them are inside of strings is found by arithmetic on bits, and
 //! how deep it goes by counting. Validating is not done here.
 
-#[cfg(any(target_arch = "x86_64", test))]
+#[cfg(target_arch = "x86_64")]
 use super::block::escapes;
 use super::block::valid_string_end;
 

@@ -62,10 +62,10 @@ impl<'a> Value<'a> {
         let Some(inner) = self.raw_str() else {
             return false;
         };
-        if !has_backslash(inner) {
-            out.extend_from_slice(inner);
-        } else {
+        if has_backslash(inner) {
             unescape_into(inner, out);
+        } else {
+            out.extend_from_slice(inner);
         }
         true
     }
@@ -314,25 +314,21 @@ fn short_look(inner: &[u8]) -> Option<(bool, bool)> {
     if inner.len() > 64 {
         return None;
     }
-    let (mut escaped, mut above) = (0, 0);
     let Some(last) = inner.last_chunk() else {
-        for byte in inner {
-            escaped |= u8::from(*byte == b'\\');
-            above |= byte;
-        }
-        return Some((escaped != 0, above >= 0x80));
+        let above = inner.iter().fold(0, |above, byte| above | byte);
+        return Some((inner.contains(&b'\\'), above >= 0x80));
     };
-    let (mut escapes, mut all) = (0, 0);
+    let (mut zeros, mut all) = (0, 0);
     // The last word may overlap the one before it.
     for word in inner.as_chunks::<8>().0.iter().chain([last]) {
         let word = u64::from_le_bytes(*word);
         // The borrow of a subtraction tells whether one of its bytes was zero.
         let backslash = word ^ 0x5c5c_5c5c_5c5c_5c5c;
-        escapes |= backslash.wrapping_sub(0x0101_0101_0101_0101) & !backslash;
+        zeros |= backslash.wrapping_sub(0x0101_0101_0101_0101) & !backslash;
         all |= word;
     }
     let high = 0x8080_8080_8080_8080;
-    Some((escapes & high != 0, all & high != 0))
+    Some((zeros & high != 0, all & high != 0))
 }
 
 /// Whether something in the inside of a string is escaped.
