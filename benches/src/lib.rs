@@ -7,6 +7,7 @@
 
 pub mod agent;
 pub mod chain;
+pub mod corpus;
 pub mod options;
 pub mod proc;
 pub mod report;

@@ -28,11 +28,17 @@ impl Options {
 
     /// The number after an option, or the default.
     pub fn number(&self, name: &str, default: usize) -> Outcome<usize> {
-        let Some(at) = self.words.iter().position(|word| word == name) else {
-            return Ok(default);
-        };
-        let value = self.words.get(at + 1).ok_or_else(|| format!("`{name}` needs a number"))?;
+        let Some(value) = self.text(name)? else { return Ok(default) };
         value.parse().map_err(|_| format!("`{value}` is not a number").into())
+    }
+
+    /// The word after an option, where it was given.
+    pub fn text(&self, name: &str) -> Outcome<Option<&str>> {
+        let Some(at) = self.words.iter().position(|word| word == name) else {
+            return Ok(None);
+        };
+        let value = self.words.get(at + 1).ok_or_else(|| format!("`{name}` needs a value"))?;
+        Ok(Some(value))
     }
 }
 

@@ -20,6 +20,8 @@ pub enum Shape {
     Mix,
     /// Reasoning deltas only.
     Small,
+    /// Calls with 10 KB of output each, and nothing else.
+    Outputs,
 }
 
 impl Shape {
@@ -28,6 +30,7 @@ impl Shape {
         match self {
             Shape::Mix => "mix",
             Shape::Small => "small",
+            Shape::Outputs => "outputs",
         }
     }
 }
@@ -87,7 +90,7 @@ impl Writer {
             match (self.shape, place) {
                 (Shape::Mix, 7 | 17 | 27 | 37) => self.assistant(),
                 (Shape::Mix, 20) => self.started(),
-                (Shape::Mix, 32) => self.completed(),
+                (Shape::Mix, 32) | (Shape::Outputs, _) => self.completed(),
                 (Shape::Mix | Shape::Small, _) => self.thinking(),
             }
         }
@@ -150,7 +153,7 @@ impl Writer {
             self.out,
             r#","result":{{"success":{{"command":"{command}","workingDirectory":"","exitCode":0,"signal":"","stdout":""#
         );
-        let large = self.events % LARGE_EVERY >= LARGE_EVERY - 40;
+        let large = self.shape == Shape::Mix && self.events % LARGE_EVERY >= LARGE_EVERY - 40;
         self.output(if large { 1_000_000 } else { 10_000 });
         self.out.push_str(r#"","stderr":"","executionTime":5400},"isBackground":false}}}"#);
         self.tool_tail();

@@ -1,69 +1,89 @@
-//! `benches/decode`: lines a second of core's Cursor decoder, scan included, against
-//! `serde_json::Value` of the same lines.
+//! `benches/decode`: how fast core's decoders make events of lines, the scan included, against
+//! `serde_json::Value` of the same lines in the same rounds. Every dialect has a row.
 
+use stablehand_benches::corpus::Corpus;
 use stablehand_benches::options::Options;
 use stablehand_benches::report::{self, Goals, Table, say};
 use stablehand_benches::stats::{median, ratios, spread};
-use stablehand_benches::stream::{Shape, Stream};
+use stablehand_benches::stream::Shape;
 use stablehand_benches::{Outcome, proc};
-use stablehand_core::{Depth, Dialect, Line, Part, json};
+use stablehand_core::json::Memo;
+use stablehand_core::{Depth, Line, Part, json};
 use std::hint::black_box;
 use std::time::Duration;
+
+/// How many times as fast as `serde_json::Value` making events has to be.
+const WANTED: f64 = 2.0;
 
 fn main() -> std::process::ExitCode {
     report::exit(measure())
 }
 
 fn measure() -> Outcome<()> {
-    let options = Options::read(&["--rounds", "--mb"])?;
+    let options = Options::read(&["--rounds", "--mb", "--only"])?;
     let rounds = options.number("--rounds", 9)?;
-    let megabytes = options.number("--mb", 20)?;
+    let bytes = options.number("--mb", 4)? * 1_000_000;
+    let mut all: Vec<Corpus> = [Shape::Mix, Shape::Small, Shape::Outputs]
+        .into_iter()
+        .map(|shape| Corpus::generated(shape, bytes))
+        .collect();
+    all.extend(Corpus::recorded(bytes)?);
+    if let Some(name) = options.text("--only")? {
+        all.retain(|corpus| corpus.name.starts_with(name));
+    }
+    say(format!(
+        "{rounds} interleaved rounds of {} MB or more each, load {}; processor time, medians",
+        bytes / 1_000_000,
+        proc::load()
+    ))?;
+    let mut table = Table::new(&[
+        "lines",
+        "bytes/line",
+        "Value MB/s",
+        "Full MB/s",
+        "µs/line",
+        "Skim MB/s",
+        "µs/line",
+        "scan MB/s",
+        "Full vs Value",
+        "Skim vs Value",
+        "",
+    ]);
     let mut goals = Goals::default();
-    for shape in [Shape::Mix, Shape::Small] {
-        let stream = Stream::of_bytes(shape, megabytes * 1_000_000);
-        let lines: Vec<&[u8]> =
-            stream.bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty()).collect();
+    for corpus in &all {
+        let streams = corpus.streams();
+        let lines = streams.iter().map(Vec::len).sum::<usize>() as f64;
+        let megabytes =
+            streams.iter().flatten().map(|line| line.len() + 1).sum::<usize>() as f64 / 1e6;
         let mut seconds: [Vec<f64>; 4] = Default::default();
         for _ in 0..rounds {
             let [value, full, skim, scan] = &mut seconds;
-            value.push(timed(|| values(&lines))?);
-            full.push(timed(|| Ok(decoded(&lines, Depth::Full)))?);
-            skim.push(timed(|| Ok(decoded(&lines, Depth::Skim)))?);
-            scan.push(timed(|| Ok(scanned(&lines)))?);
+            value.push(timed(|| values(&streams))?);
+            full.push(timed(|| Ok(decoded(corpus, &streams, Depth::Full)))?);
+            skim.push(timed(|| Ok(decoded(corpus, &streams, Depth::Skim)))?);
+            scan.push(timed(|| Ok(scanned(&streams)))?);
         }
         let [value, full, skim, scan] = &seconds;
-        say(format!(
-            "{}, {:.0} MB, {} lines, {rounds} interleaved rounds, load {}; CPU time, medians",
-            shape.name(),
-            stream.megabytes(),
-            lines.len(),
-            proc::load()
-        ))?;
-        let mut table = Table::new(&["reader", "MB/s", "kev/s", "ns/event", "speed vs Value"]);
-        for (name, taken) in [
-            ("serde_json::Value", value),
-            ("decoder, Full", full),
-            ("decoder, Skim", skim),
-            ("scan only", scan),
-        ] {
-            let one = median(taken);
-            table.row([
-                name.to_owned(),
-                format!("{:.0}", stream.megabytes() / one),
-                format!("{:.0}", lines.len() as f64 / one / 1e3),
-                format!("{:.0}", one * 1e9 / lines.len() as f64),
-                spread(&ratios(value, taken)),
-            ]);
-        }
-        table.print()?;
-        let faster = median(&ratios(value, full));
-        goals.at_least(
-            &format!("decode Full vs serde_json::Value, {}", shape.name()),
-            faster,
-            2.0,
-            "x",
-        );
+        let rate = |taken: &[f64]| format!("{:.0}", megabytes / median(taken));
+        let each = |taken: &[f64]| format!("{:.2}", median(taken) * 1e6 / lines);
+        let faster = ratios(value, full);
+        let verdict = if median(&faster) >= WANTED { "ok" } else { "MISSED" };
+        table.row([
+            corpus.name.clone(),
+            format!("{:.0}", megabytes * 1e6 / lines),
+            rate(value),
+            rate(full),
+            each(full),
+            rate(skim),
+            each(skim),
+            rate(scan),
+            spread(&faster),
+            format!("{:.2}", median(&ratios(value, skim))),
+            verdict.to_owned(),
+        ]);
+        goals.at_least(&format!("decode, {}", corpus.name), median(&faster), WANTED, "x");
     }
+    table.print()?;
     goals.print()
 }
 
@@ -75,27 +95,34 @@ fn timed(work: impl FnOnce() -> Outcome<usize>) -> Outcome<f64> {
     Ok(taken.as_secs_f64())
 }
 
-fn values(lines: &[&[u8]]) -> Outcome<usize> {
-    for line in lines {
-        black_box(serde_json::from_slice::<serde_json::Value>(line)?);
+fn values(streams: &[Vec<&[u8]>]) -> Outcome<usize> {
+    for line in streams.iter().flatten() {
+        black_box(serde_json::from_slice::<serde_json::Value>(black_box(line))?);
     }
-    Ok(lines.len())
+    Ok(streams.len())
 }
 
-fn scanned(lines: &[&[u8]]) -> usize {
-    for line in lines {
+fn scanned(streams: &[Vec<&[u8]>]) -> usize {
+    for line in streams.iter().flatten() {
         black_box(json::scan(black_box(line)));
     }
-    lines.len()
+    streams.len()
 }
 
-fn decoded(lines: &[&[u8]], depth: Depth) -> usize {
-    let mut decoder = Dialect::Cursor.decoder();
-    let (mut events, mut offset, mut count) = (Vec::new(), 0, 0);
-    for bytes in lines {
-        let line = Line { bytes, offset, part: Part::Whole, newline: true };
-        offset += bytes.len() as u64 + 1;
-        decoder.line(&line, &json::scan(bytes), depth, &mut events);
+/// Each stream with a decoder of its own, as each run has.
+fn decoded(corpus: &Corpus, streams: &[Vec<&[u8]>], depth: Depth) -> usize {
+    let (mut events, mut count) = (Vec::new(), 0);
+    for stream in streams {
+        let (mut decoder, mut memo, mut offset) = (corpus.dialect.decoder(), Memo::default(), 0);
+        for bytes in stream {
+            let line = Line { bytes, offset, part: Part::Whole, newline: true };
+            offset += bytes.len() as u64 + 1;
+            decoder.line(&line, &memo.scan(bytes), depth, &mut events);
+            count += events.len();
+            black_box(&events);
+            events.clear();
+        }
+        decoder.finish(depth, &mut events);
         count += events.len();
         black_box(&events);
         events.clear();

@@ -13,10 +13,12 @@
 
 mod block;
 mod memo;
+mod skip;
 mod value;
 
 pub use memo::Memo;
 pub use value::{Members, Value};
+pub(crate) use value::{into_text, text};
 
 use block::Look;
 use std::marker::PhantomData;
@@ -24,9 +26,13 @@ use std::marker::PhantomData;
 /// Deeper nesting is taken for text: most readers of the log would refuse it (`serde_json` at 128).
 pub const MAX_DEPTH: u32 = 100;
 
-/// How many top-level members are remembered; most lines have about ten, the longest known (a result
-/// with its statistics) thirty. The rest is still validated.
+/// How many top-level members are remembered; the longest known line (a result with its statistics)
+/// has thirty. The rest is still validated.
 const MAX_MEMBERS: usize = 32;
+
+/// How many of them need no allocation. What most lines have: a scan is returned by value, and room
+/// for more would be paid by every line.
+const FEW_MEMBERS: usize = 12;
 
 /// What a line turned out to be.
 #[derive(Debug)]
@@ -49,8 +55,11 @@ pub enum Scan<'a> {
 #[derive(Debug)]
 pub struct Object<'a> {
     line: &'a [u8],
-    members: [Span; MAX_MEMBERS],
+    few: [Span; FEW_MEMBERS],
+    /// How many of the few there are.
     len: usize,
+    /// All of them, where they are more than a few.
+    many: Vec<Span>,
 }
 
 /// Key and value of one member; offsets into the line. Lines are far below 4 GiB.
@@ -62,7 +71,7 @@ struct Span {
 
 impl<'a> Object<'a> {
     fn empty(line: &'a [u8]) -> Self {
-        Object { line, members: [Span::default(); MAX_MEMBERS], len: 0 }
+        Object { line, few: [Span::default(); FEW_MEMBERS], len: 0, many: Vec::new() }
     }
 
     /// The value of a member. Of equal keys the last wins, as for most readers.
@@ -92,7 +101,7 @@ impl<'a> Object<'a> {
     /// How many members are known.
     #[inline]
     pub fn len(&self) -> usize {
-        self.len
+        self.spans().len()
     }
 
     /// Whether there are none.
@@ -123,7 +132,31 @@ impl<'a> Object<'a> {
     }
 
     fn spans(&self) -> &[Span] {
-        self.members.get(..self.len).unwrap_or(&self.members)
+        if self.many.is_empty() {
+            return self.few.get(..self.len).unwrap_or(&self.few);
+        }
+        &self.many
+    }
+
+    #[inline(always)]
+    fn push(&mut self, span: Span) {
+        if let Some(slot) = self.few.get_mut(self.len) {
+            *slot = span;
+            self.len += 1;
+        } else {
+            self.push_one_of_many(span);
+        }
+    }
+
+    #[cold]
+    fn push_one_of_many(&mut self, span: Span) {
+        if self.many.is_empty() {
+            self.many.reserve_exact(MAX_MEMBERS);
+            self.many.extend_from_slice(&self.few);
+        }
+        if self.many.len() < MAX_MEMBERS {
+            self.many.push(span);
+        }
     }
 }
 
@@ -139,48 +172,65 @@ pub fn scan(line: &[u8]) -> Scan<'_> {
 
 /// Like [`scan`], with another limit on nesting; 127 at the most.
 pub fn scan_within(line: &[u8], max_depth: u32) -> Scan<'_> {
+    let mut scan = Scan::Object(Object::empty(line));
+    scan_into(line, max_depth, &mut scan);
+    scan
+}
+
+/// Like [`scan_within`], into what is an empty object of the same line: it is large enough for a
+/// copy to show.
+fn scan_into<'a>(line: &'a [u8], max_depth: u32, into: &mut Scan<'a>) {
     #[cfg(target_arch = "x86_64")]
-    if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("bmi1") {
+    if has_wide_vectors() {
         #[expect(unsafe_code, reason = "the compiler cannot know what the processor has")]
-        // SAFETY: the processor has just been asked for both.
-        return unsafe { scan_wide(line, max_depth) };
+        // SAFETY: the processor has just been asked.
+        unsafe {
+            scan_wide(line, max_depth, into);
+        }
+        return;
     }
-    scan_by::<block::Narrow>(line, max_depth)
+    scan_by::<block::Narrow>(line, max_depth, into);
+}
+
+/// Whether the processor has what the code for wide vectors is compiled for.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn has_wide_vectors() -> bool {
+    std::is_x86_feature_detected!("avx2")
+        && std::is_x86_feature_detected!("bmi1")
+        && std::is_x86_feature_detected!("popcnt")
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1")]
-fn scan_wide(line: &[u8], max_depth: u32) -> Scan<'_> {
-    scan_by::<block::Wide>(line, max_depth)
+fn scan_wide<'a>(line: &'a [u8], max_depth: u32, into: &mut Scan<'a>) {
+    scan_by::<block::Wide>(line, max_depth, into);
 }
 
 #[inline(always)]
-fn scan_by<L: Look>(line: &[u8], max_depth: u32) -> Scan<'_> {
+fn scan_by<'a, L: Look>(line: &'a [u8], max_depth: u32, into: &mut Scan<'a>) {
     if line.len() >= u32::MAX as usize {
-        return unreadable(line);
+        *into = unreadable(line);
+        return;
     }
     let mut scanner = Scanner::<L>::new(line, max_depth.min(127));
     scanner.space();
-    // Made where it will be returned from: it is large enough for a copy to show.
-    let mut scan = Scan::Object(Object::empty(line));
-    let valid = match (scanner.peek(), &mut scan) {
+    let valid = match (scanner.peek(), &mut *into) {
         (Some(b'{'), Scan::Object(object)) => scanner.top_object(object),
         (Some(_), _) => {
             let valid = scanner.value();
-            scan = Scan::Scalar;
+            *into = Scan::Scalar;
             valid
         }
         (None, _) => None,
     };
     scanner.space();
     if valid.is_none() || scanner.at != line.len() {
-        return unreadable(line);
+        *into = unreadable(line);
+    } else if scanner.high && simdutf8::basic::from_utf8(line).is_err() {
+        // Outside of strings the grammar has no room for such bytes; inside, they must be UTF-8.
+        *into = Scan::Binary;
     }
-    // Outside of strings the grammar has no room for such bytes; inside, they must be UTF-8.
-    if scanner.high && simdutf8::basic::from_utf8(line).is_err() {
-        return Scan::Binary;
-    }
-    scan
 }
 
 /// Text or not even that.
@@ -270,10 +320,7 @@ impl<'a, L: Look> Scanner<'a, L> {
             } else {
                 self.value()?;
             }
-            if let Some(slot) = object.members.get_mut(object.len) {
-                *slot = Span { key, value: (value_from, self.at as u32) };
-                object.len += 1;
-            }
+            object.push(Span { key, value: (value_from, self.at as u32) });
             self.space();
             match self.peek()? {
                 b',' => self.at += 1,

@@ -7,7 +7,7 @@
 use crate::decode::{Decode, Depth, Dialect};
 use crate::event::{Event, EventKind, Origin};
 use crate::id::{RunId, Seq, SessionId};
-use crate::json::{self, Value};
+use crate::json::{self, Memo, Value};
 use crate::line::{Line, Part, WHOLE_LIMIT};
 use crate::record::{Reader, Record, Stream};
 use crate::time::UnixMillis;
@@ -16,6 +16,7 @@ use crate::time::UnixMillis;
 pub struct EventReader {
     dialect: Dialect,
     decoder: Box<dyn Decode>,
+    memo: Memo,
     depth: Depth,
     seq: Seq,
     run: RunId,
@@ -44,6 +45,7 @@ impl EventReader {
         EventReader {
             dialect,
             decoder: dialect.decoder(),
+            memo: Memo::default(),
             depth,
             seq: Seq(0),
             run: RunId(String::new()),
@@ -111,7 +113,7 @@ impl EventReader {
             Stream::Stdout => {
                 let part = if cut { Part::First } else { Part::Whole };
                 let line = Line { bytes, offset: 0, part, newline };
-                let scan = if cut { json::Scan::Text } else { json::scan(bytes) };
+                let scan = if cut { json::Scan::Text } else { self.memo.scan(bytes) };
                 self.decoder.line(&line, &scan, self.depth, &mut self.kinds);
                 self.stamp(at, Origin::Agent, out);
             }

@@ -20,6 +20,7 @@ mod text;
 mod tools;
 
 use super::failure::failure_of;
+use super::kit::LineType;
 use super::{Decode, Depth};
 use crate::event::{EventKind, Item, ItemBody, NoticeLevel, TextRole, TurnEnd, Unrecognized};
 use crate::id::SessionId;
@@ -30,9 +31,8 @@ use block::{Block, Message};
 use calls::{Beside, Calls};
 use ending::RequestError;
 use fields::Fields;
-use std::borrow::Cow;
 use system::Told;
-use text::{Ids, Sink, Texts, owned};
+use text::{Ids, Sink, Texts};
 
 pub use speak::ClaudeSpeaker;
 
@@ -61,7 +61,7 @@ pub struct ClaudeDecoder {
     error: Option<RequestError>,
     /// The running total of the cost.
     cost: f64,
-    last_type: Cow<'static, str>,
+    last_type: LineType,
     /// Text of the block at hand; kept to be used again.
     scratch: Vec<u8>,
 }
@@ -77,7 +77,7 @@ impl Decode for ClaudeDecoder {
         match (line.part, scan) {
             (Part::Whole, Scan::Object(object)) => self.object(object, line, depth, out),
             (Part::Whole, Scan::Scalar) => {
-                self.last_type = Cow::Borrowed("");
+                self.last_type.set("");
                 unrecognized(Unrecognized::NotAnObject, line.bytes, out);
             }
             (Part::Whole, Scan::Text | Scan::Binary) => self.plain_text(line, out),
@@ -91,7 +91,7 @@ impl Decode for ClaudeDecoder {
     }
 
     fn last_type(&self) -> &str {
-        &self.last_type
+        self.last_type.as_str()
     }
 }
 
@@ -108,7 +108,7 @@ impl ClaudeDecoder {
             interrupted: false,
             error: None,
             cost: 0.0,
-            last_type: Cow::Borrowed(""),
+            last_type: LineType::default(),
             scratch: Vec::new(),
         }
     }
@@ -118,7 +118,7 @@ impl ClaudeDecoder {
         if let Some(object) = json::scan_prefix(line.bytes) {
             return self.object(&object, line, depth, out);
         }
-        self.last_type = Cow::Borrowed("");
+        self.last_type.set("");
         let why = match line.bytes.trim_ascii_start().first() {
             Some(b'{') => Unrecognized::Oversized,
             _ => Unrecognized::Noise,
@@ -138,29 +138,29 @@ impl ClaudeDecoder {
         match fields.kind {
             b"stream_event" => self.stream_event(&fields, depth, out),
             b"assistant" => {
-                self.last_type = Cow::Borrowed("assistant");
+                self.last_type.set("assistant");
                 if !self.assistant(&fields, depth, out) {
                     unrecognized(Unrecognized::BadShape, line.bytes, out);
                 }
             }
             b"user" => {
-                self.last_type = Cow::Borrowed("user");
+                self.last_type.set("user");
                 if !self.user(&fields, depth, out) {
                     unrecognized(Unrecognized::BadShape, line.bytes, out);
                 }
             }
             b"system" => {
-                self.last_type = typed("system", fields.subtype);
+                self.last_type.join(b"system", fields.subtype);
                 self.system(&fields, depth, out);
             }
             b"result" => {
-                self.last_type = typed("result", fields.subtype);
+                self.last_type.join(b"result", fields.subtype);
                 self.result(&fields, depth, out);
             }
             b"control_request" => {
                 let request = fields.get("request").and_then(|request| request.get("subtype"));
                 let subtype = request.and_then(Value::raw_str).unwrap_or_default();
-                self.last_type = typed("control_request", subtype);
+                self.last_type.join(b"control_request", subtype);
                 let table = self.flavor.tools;
                 match control::request(&fields, table, &mut self.calls, depth) {
                     Ok(event) => out.push(event),
@@ -168,11 +168,11 @@ impl ClaudeDecoder {
                 }
             }
             b"control_response" => {
-                self.last_type = Cow::Borrowed("control_response");
+                self.last_type.set("control_response");
                 self.tell(control::response(&fields), out);
             }
             b"control_cancel_request" => {
-                self.last_type = Cow::Borrowed("control_cancel_request");
+                self.last_type.set("control_cancel_request");
                 let id = fields.get("request_id").and_then(Value::string).unwrap_or_default();
                 if self.calls.withdrawn(&id) {
                     let (choice, by) = ("cancelled".to_owned(), "agent".to_owned());
@@ -180,7 +180,7 @@ impl ClaudeDecoder {
                 }
             }
             kind => {
-                self.last_type = typed(&String::from_utf8_lossy(kind), fields.subtype);
+                self.last_type.join(kind, fields.subtype);
                 match (system::aside(&fields), line.part) {
                     (Some(told), _) => self.tell(told, out),
                     (None, Part::Whole) => {
@@ -241,7 +241,7 @@ impl ClaudeDecoder {
                 _ => {}
             }
         }
-        self.last_type = typed("stream_event", kind);
+        self.last_type.join(b"stream_event", kind);
         if fields.parent.is_some() {
             return; // What sub-agents say comes whole.
         }
@@ -322,7 +322,7 @@ impl ClaudeDecoder {
             }
             if is_error {
                 self.error = Some(RequestError::read(fields));
-                let text = owned(&self.scratch);
+                let text = json::text(&self.scratch);
                 self.notice(NoticeLevel::Error, text, out);
             } else if let Some(parent) = fields.parent {
                 self.sub_agent_says(parent, role, depth, out);
@@ -348,7 +348,7 @@ impl ClaudeDecoder {
         if let Some(id) = item.filter(|_| role == TextRole::Message) {
             let text = match depth {
                 Depth::Skim => String::new(),
-                Depth::Full => owned(&self.scratch),
+                Depth::Full => json::text(&self.scratch),
             };
             out.push(EventKind::ItemDelta { id, role: TextRole::ToolOutput, text });
         }
@@ -461,7 +461,7 @@ impl ClaudeDecoder {
 
     /// A line that is not JSON; an error has a meaning.
     fn plain_text(&mut self, line: &Line<'_>, out: &mut Vec<EventKind>) {
-        self.last_type = Cow::Borrowed("");
+        self.last_type.set("");
         let bytes = line.bytes.trim_ascii();
         if bytes.is_empty() {
             return;
@@ -475,24 +475,6 @@ impl ClaudeDecoder {
             self.notice(NoticeLevel::Error, plain(&text), out);
         }
     }
-}
-
-/// The agent's name of a type, with what it is in particular; the frequent ones cost nothing.
-fn typed(kind: &str, subtype: &[u8]) -> Cow<'static, str> {
-    Cow::Borrowed(match (kind, subtype) {
-        ("stream_event", b"content_block_delta") => "stream_event/content_block_delta",
-        ("stream_event", b"content_block_start") => "stream_event/content_block_start",
-        ("stream_event", b"content_block_stop") => "stream_event/content_block_stop",
-        ("stream_event", b"message_start") => "stream_event/message_start",
-        ("stream_event", b"message_delta") => "stream_event/message_delta",
-        ("stream_event", b"message_stop") => "stream_event/message_stop",
-        ("system", b"init") => "system/init",
-        ("system", b"status") => "system/status",
-        ("system", b"thinking_tokens") => "system/thinking_tokens",
-        ("result", b"success") => "result/success",
-        (_, b"") => return Cow::Owned(kind.to_owned()),
-        _ => return Cow::Owned(format!("{kind}/{}", String::from_utf8_lossy(subtype))),
-    })
 }
 
 fn unrecognized(why: Unrecognized, bytes: &[u8], out: &mut Vec<EventKind>) {

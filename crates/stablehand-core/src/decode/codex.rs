@@ -119,7 +119,8 @@ impl CodexDecoder {
         let Some(item) = member(object, line, "item").filter(|item| item.is_object()) else {
             return unrecognized(Unrecognized::BadShape, line.bytes, out);
         };
-        let wire = Wire::read(item);
+        let mut wire = Wire::default();
+        wire.read(item);
         self.last_type.push('/');
         self.last_type.push_str(words(wire.word));
         self.thread.item(phase, &wire, /* is_foreign */ false, depth, out);

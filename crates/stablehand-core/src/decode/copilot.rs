@@ -16,7 +16,6 @@ use crate::event::{
 };
 use crate::json::{self, Object, Scan, Value};
 use crate::line::{Line, Part};
-use std::borrow::Cow;
 use text::Streamed;
 
 /// Reads Copilot CLI's stream.
@@ -55,7 +54,7 @@ impl Decode for CopilotDecoder {
     }
 
     fn last_type(&self) -> &str {
-        &self.stream.last_type
+        self.stream.last_type.as_str()
     }
 }
 
@@ -73,7 +72,7 @@ impl CopilotDecoder {
             .or(cut.filter(|(key, _)| *key == b"data").map(|(_, value)| value))
             .unwrap_or(Value::new(b"{}"));
         let kind = object.get("type").and_then(Value::raw_str).unwrap_or_default();
-        self.stream.last_type = known(kind);
+        self.stream.last_type.join(kind, b"");
         match kind {
             b"assistant.message_delta" => {
                 self.piece(TextRole::Message, data, "messageId", depth, out);
@@ -329,23 +328,6 @@ fn is_of_known_family(kind: &[u8]) -> bool {
     ];
     let family = kind.split(|b| *b == b'.').next().unwrap_or_default();
     FAMILIES.iter().any(|known| known.as_bytes() == family)
-}
-
-/// The agent's name of a type; the frequent ones cost nothing.
-fn known(kind: &[u8]) -> Cow<'static, str> {
-    const FREQUENT: &[&str] = &[
-        "session.background_tasks_changed",
-        "assistant.message_delta",
-        "assistant.reasoning_delta",
-        "assistant.tool_call_delta",
-        "assistant.streaming_delta",
-        "tool.shell_output",
-        "tool.execution_partial_result",
-    ];
-    match FREQUENT.iter().find(|name| name.as_bytes() == kind) {
-        Some(name) => Cow::Borrowed(name),
-        None => Cow::Owned(String::from_utf8_lossy(kind).into_owned()),
-    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod text;
 mod tools;
 
 use super::failure::failure_of;
+use super::kit::LineType;
 use super::{Decode, Depth};
 use crate::event::{
     EventKind, FailureKind, Item, ItemBody, NoticeLevel, TextRole, Tokens, TurnEnd, Unrecognized,
@@ -27,7 +28,6 @@ use crate::text::{excerpt, plain};
 use calls::Calls;
 use fields::Fields;
 use quick::{Piece, Quick};
-use std::borrow::Cow;
 use text::{Ids, Messages, OpenText};
 
 /// How many characters of a line that was not understood are shown.
@@ -47,7 +47,7 @@ pub struct CursorDecoder {
     session: Vec<u8>,
     quick: Quick,
     in_turn: bool,
-    last_type: Cow<'static, str>,
+    last_type: LineType,
     /// Text of the line at hand; kept to be used again.
     scratch: Vec<u8>,
     /// Digest of the last plan that was told, since it comes both as a question and as a tool.
@@ -60,11 +60,11 @@ impl Decode for CursorDecoder {
         match (line.part, scan) {
             (Part::Whole, Scan::Object(object)) => match self.quick.piece(object, line) {
                 Some(Piece::Thinking(text)) => {
-                    self.last_type = Cow::Borrowed("thinking/delta");
+                    self.last_type.set("thinking/delta");
                     self.thinking(Value::new(text), depth, out);
                 }
                 Some(Piece::Message(text)) => {
-                    self.last_type = Cow::Borrowed("assistant");
+                    self.last_type.set("assistant");
                     self.scratch.clear();
                     Value::new(text).append_to(&mut self.scratch);
                     self.assistant(/* piece */ true, depth, out);
@@ -72,7 +72,7 @@ impl Decode for CursorDecoder {
                 None => self.object(object, line, depth, out),
             },
             (Part::Whole, Scan::Scalar) => {
-                self.last_type = Cow::Borrowed("");
+                self.last_type.set("");
                 unrecognized(Unrecognized::NotAnObject, line.bytes, out);
             }
             (Part::Whole, Scan::Text | Scan::Binary) => self.plain_text(line, depth, out),
@@ -90,7 +90,7 @@ impl Decode for CursorDecoder {
     }
 
     fn last_type(&self) -> &str {
-        &self.last_type
+        self.last_type.as_str()
     }
 }
 
@@ -108,17 +108,17 @@ impl CursorDecoder {
         let subtype = fields.subtype.and_then(Value::raw_str).unwrap_or_default();
         match (kind, subtype) {
             (b"thinking", b"completed") => {
-                self.last_type = Cow::Borrowed("thinking/completed");
+                self.last_type.set("thinking/completed");
                 self.reasoning.close(TextRole::Reasoning, out);
             }
             (b"thinking", _) => {
-                self.last_type = Cow::Borrowed("thinking/delta");
+                self.last_type.set("thinking/delta");
                 if let Some(text) = fields.text {
                     self.thinking(text, depth, out);
                 }
             }
             (b"assistant" | b"text", _) => {
-                self.last_type = Cow::Borrowed(if kind == b"text" { "text" } else { "assistant" });
+                self.last_type.set(if kind == b"text" { "text" } else { "assistant" });
                 self.scratch.clear();
                 fields.message_text(&mut self.scratch);
                 // Pieces have a time and no model call; a line that is cut shows neither.
@@ -126,17 +126,17 @@ impl CursorDecoder {
                 self.assistant(piece, depth, out);
             }
             (b"tool_call", _) => self.tool_call(&fields, subtype, line, depth, out),
-            (b"system", b"init") => self.last_type = Cow::Borrowed("system/init"),
+            (b"system", b"init") => self.last_type.set("system/init"),
             (b"system", b"task_notification" | b"background_shell_timeout") => {
                 self.system_notice(&fields, subtype, out);
             }
             (b"user", _) => {
-                self.last_type = Cow::Borrowed("user");
+                self.last_type.set("user");
                 self.user(&fields, depth, out);
             }
             (b"interaction_query", _) => self.interaction(&fields, subtype, line, depth, out),
             (b"connection", _) => {
-                self.last_type = typed("connection", subtype);
+                self.last_type.join(b"connection", subtype);
                 self.messages.retry();
                 out.push(EventKind::ConnectionChanged {
                     state: String::from_utf8_lossy(subtype).into_owned(),
@@ -144,23 +144,20 @@ impl CursorDecoder {
                 });
             }
             (b"retry", _) => {
-                self.last_type = typed("retry", subtype);
+                self.last_type.join(b"retry", subtype);
                 self.retry(&fields, subtype, out);
             }
             (b"result" | b"result.error", _) => {
-                self.last_type = match subtype {
-                    b"success" => Cow::Borrowed("result/success"),
-                    _ => typed("result", subtype),
-                };
+                self.last_type.join(b"result", subtype);
                 self.result(&fields, kind == b"result", subtype, depth, out);
             }
             (b"error", _) => {
-                self.last_type = Cow::Borrowed("error");
+                self.last_type.set("error");
                 let text = words(&fields).unwrap_or_else(|| excerpt(line.bytes, EXCERPT));
                 self.notice(NoticeLevel::Error, text, out);
             }
             _ => {
-                self.last_type = typed(&String::from_utf8_lossy(kind), subtype);
+                self.last_type.join(kind, subtype);
                 let why = match line.part {
                     Part::Whole => Unrecognized::UnknownType,
                     Part::First | Part::Middle | Part::Last => Unrecognized::Oversized,
@@ -215,7 +212,7 @@ impl CursorDecoder {
             Depth::Full => {
                 self.scratch.clear();
                 fields.message_text(&mut self.scratch);
-                Some(String::from_utf8_lossy(&self.scratch).into_owned())
+                Some(json::text(&self.scratch))
             }
         };
         out.push(EventKind::TurnStarted { prompt });
@@ -262,7 +259,7 @@ impl CursorDecoder {
     ) {
         match subtype {
             b"started" => {
-                self.last_type = Cow::Borrowed("tool_call/started");
+                self.last_type.set("tool_call/started");
                 self.model_acts(out);
                 self.reasoning.close(TextRole::Reasoning, out);
                 self.messages.boundary(out);
@@ -271,7 +268,7 @@ impl CursorDecoder {
                 }
             }
             b"completed" | b"failed" | b"error" | b"cancelled" | b"rejected" => {
-                self.last_type = typed("tool_call", subtype);
+                self.last_type.join(b"tool_call", subtype);
                 self.model_acts(out);
                 self.messages.boundary(out);
                 if !self.calls.completed(fields, depth, &mut self.ids, out) {
@@ -282,7 +279,7 @@ impl CursorDecoder {
                 }
             }
             _ => {
-                self.last_type = typed("tool_call", subtype);
+                self.last_type.join(b"tool_call", subtype);
                 unrecognized(Unrecognized::UnknownType, line.bytes, out);
             }
         }
@@ -296,7 +293,7 @@ impl CursorDecoder {
         depth: Depth,
         out: &mut Vec<EventKind>,
     ) {
-        self.last_type = typed("interaction_query", subtype);
+        self.last_type.join(b"interaction_query", subtype);
         self.model_acts(out);
         self.reasoning.close(TextRole::Reasoning, out);
         self.messages.boundary(out);
@@ -395,7 +392,7 @@ impl CursorDecoder {
     }
 
     fn system_notice(&mut self, fields: &Fields<'_, '_>, subtype: &[u8], out: &mut Vec<EventKind>) {
-        self.last_type = typed("system", subtype);
+        self.last_type.join(b"system", subtype);
         let (level, about) = match subtype {
             b"background_shell_timeout" => {
                 (NoticeLevel::Warning, "the agent stopped waiting for a background shell")
@@ -431,7 +428,7 @@ impl CursorDecoder {
         {
             return self.object(&object, line, depth, out);
         }
-        self.last_type = Cow::Borrowed("");
+        self.last_type.set("");
         if !line.newline && inner.first() == Some(&b'{') {
             return unrecognized(Unrecognized::Torn, line.bytes, out);
         }
@@ -443,7 +440,7 @@ impl CursorDecoder {
     }
 
     fn oversized(&mut self, bytes: &[u8], out: &mut Vec<EventKind>) {
-        self.last_type = Cow::Borrowed("");
+        self.last_type.set("");
         let why = match bytes.trim_ascii_start().first() {
             Some(b'{') => Unrecognized::Oversized,
             _ => Unrecognized::Noise,
@@ -464,16 +461,6 @@ fn without_prefix(bytes: &[u8]) -> &[u8] {
     match rest {
         [b':' | b'=', rest @ ..] => rest.trim_ascii_start(),
         _ => rest,
-    }
-}
-
-/// The agent's name of a type that is not met often.
-#[cold]
-fn typed(kind: &str, subtype: &[u8]) -> Cow<'static, str> {
-    match (kind, subtype) {
-        ("tool_call", b"completed") => Cow::Borrowed("tool_call/completed"),
-        (_, b"") => Cow::Owned(kind.to_owned()),
-        _ => Cow::Owned(format!("{kind}/{}", String::from_utf8_lossy(subtype))),
     }
 }
 

@@ -131,10 +131,46 @@ const WORDINGS: &[(FailureKind, &[&str])] = &[
 /// The kind of failure that a text speaks of, where it does.
 pub fn failure_of(text: &str) -> Option<FailureKind> {
     let head = text.get(..text.floor_char_boundary(LOOK)).unwrap_or(text).to_ascii_lowercase();
-    WORDINGS
-        .iter()
-        .find(|(_, wordings)| wordings.iter().any(|wording| head.contains(wording)))
-        .map(|(kind, _)| *kind)
+    let mut best = WORDINGS.len();
+    let mut last = 0;
+    for (at, byte) in head.bytes().enumerate() {
+        // Nearly no four letters of a text are the beginning of a wording, and one look tells.
+        last = last >> 8 | u32::from(byte) << 24;
+        let (word, bit) = place_of(last);
+        if BEGINNINGS.get(word).is_some_and(|bits| bits & bit != 0) {
+            let from = head.as_bytes().get(at.saturating_sub(3)..).unwrap_or_default();
+            let begins = |wording: &&str| {
+                wording.as_bytes().first_chunk() == Some(&last.to_le_bytes())
+                    && from.starts_with(wording.as_bytes())
+            };
+            let mut before = WORDINGS.iter().take(best);
+            best = before.position(|(_, wordings)| wordings.iter().any(begins)).unwrap_or(best);
+        }
+    }
+    WORDINGS.get(best).map(|(kind, _)| *kind)
+}
+
+/// The first four letters of all wordings, hashed to bits: no wording is shorter.
+const BEGINNINGS: [u64; 256] = {
+    let mut bits = [0; 256];
+    let mut kind = 0;
+    while kind < WORDINGS.len() {
+        let wordings = WORDINGS[kind].1;
+        let mut i = 0;
+        while i < wordings.len() {
+            let b = wordings[i].as_bytes();
+            let (word, bit) = place_of(u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+            bits[word] |= bit;
+            i += 1;
+        }
+        kind += 1;
+    }
+    bits
+};
+
+const fn place_of(letters: u32) -> (usize, u64) {
+    let hash = letters.wrapping_mul(0x9e37_79b1) >> 18;
+    ((hash >> 6) as usize, 1 << (hash & 63))
 }
 
 #[cfg(test)]
@@ -171,5 +207,27 @@ mod tests {
         for (text, kind) in cases {
             assert_eq!(failure_of(text), kind, "{text}");
         }
+    }
+
+    #[test]
+    fn every_wording_is_found_wherever_it_stands_and_the_first_kind_wins() {
+        for (place, (_, wordings)) in WORDINGS.iter().enumerate() {
+            for wording in *wordings {
+                // A wording may hold one of a kind that comes first.
+                let holds = |(_, others): &&(FailureKind, &[&str])| {
+                    others.iter().any(|other| wording.contains(other))
+                };
+                let expected = WORDINGS.iter().take(place + 1).find(holds).map(|(kind, _)| *kind);
+                for text in [
+                    (*wording).to_owned(),
+                    format!("✓ {}!", wording.to_ascii_uppercase()),
+                    format!("failed to run step, {wording}"),
+                ] {
+                    assert_eq!(failure_of(&text), expected, "{text}");
+                }
+            }
+        }
+        assert_eq!(failure_of("quot"), None);
+        assert_eq!(failure_of(&format!("{}quota", "é".repeat(LOOK))), None);
     }
 }

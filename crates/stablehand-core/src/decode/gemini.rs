@@ -14,7 +14,6 @@ use crate::event::{EventKind, FailureKind, NoticeLevel, TextRole, Tokens, TurnEn
 use crate::json::{self, Object, Scan, Value};
 use crate::line::{Line, Part};
 use fields::Fields;
-use std::borrow::Cow;
 
 /// Reads Gemini CLI's stream.
 #[derive(Debug, Default)]
@@ -51,7 +50,7 @@ impl Decode for GeminiDecoder {
     }
 
     fn last_type(&self) -> &str {
-        &self.stream.last_type
+        self.stream.last_type.as_str()
     }
 }
 
@@ -64,7 +63,8 @@ impl GeminiDecoder {
         depth: Depth,
         out: &mut Vec<EventKind>,
     ) {
-        let fields = Fields::read(object, line.part == Part::First);
+        let mut fields = Fields::default();
+        fields.read(object, line.part == Part::First);
         if let Some(id) = fields.session {
             let about = About { version: fields.version, model: fields.model, cwd: fields.cwd };
             self.stream.name_session("gemini", id, &about, out);
@@ -73,7 +73,7 @@ impl GeminiDecoder {
             b"message" => self.message(&fields, depth, out),
             b"tool_use" => self.tool_use(&fields, line, out),
             b"tool_result" => self.tool_result(&fields, line, depth, out),
-            b"init" => self.stream.last_type = Cow::Borrowed("init"),
+            b"init" => self.stream.last_type.set("init"),
             b"error" => self.error(&fields, out),
             b"result" => self.result(&fields, out),
             kind => self.stream.unknown(kind, line, out),
@@ -86,24 +86,24 @@ impl GeminiDecoder {
         let content = fields.content.unwrap_or(Value::new(b"\"\""));
         match role {
             b"user" => {
-                self.stream.last_type = Cow::Borrowed("message/user");
+                self.stream.last_type.set("message/user");
                 self.error = None;
                 self.limited = false;
                 self.stream.prompt(Some(content), depth, out);
             }
             b"thought" | b"thinking" | b"reasoning" => {
-                self.stream.last_type = Cow::Borrowed("message/thought");
+                self.stream.last_type.set("message/thought");
                 self.stream.piece(TextRole::Reasoning, content, depth, out);
             }
             b"system" | b"info" => {
-                self.stream.last_type = kit::typed("message", role);
+                self.stream.last_type.join(b"message", role);
                 if let Some(text) = content.cut_str().filter(|text| !text.is_empty()) {
                     self.stream.close_texts(out);
                     self.stream.notice(NoticeLevel::Info, text, out);
                 }
             }
             _ => {
-                self.stream.last_type = Cow::Borrowed("message/assistant");
+                self.stream.last_type.set("message/assistant");
                 let is_piece = fields.delta.and_then(Value::bool) == Some(true);
                 if !is_piece {
                     self.stream.close_texts(out);
@@ -117,7 +117,7 @@ impl GeminiDecoder {
     }
 
     fn tool_use(&mut self, fields: &Fields<'_>, line: &Line<'_>, out: &mut Vec<EventKind>) {
-        self.stream.last_type = Cow::Borrowed("tool_use");
+        self.stream.last_type.set("tool_use");
         let id = fields.tool_id.and_then(Value::string).unwrap_or_default();
         let name = fields.tool_name.and_then(Value::str).unwrap_or_default();
         if id.is_empty() && name.is_empty() {
@@ -139,7 +139,7 @@ impl GeminiDecoder {
         depth: Depth,
         out: &mut Vec<EventKind>,
     ) {
-        self.stream.last_type = Cow::Borrowed("tool_result");
+        self.stream.last_type.set("tool_result");
         let id = fields.tool_id.and_then(Value::string).unwrap_or_default();
         if id.is_empty() {
             return kit::bad_shape(line, out);
@@ -160,7 +160,7 @@ impl GeminiDecoder {
     /// An error that does not end the turn by itself; its result follows.
     fn error(&mut self, fields: &Fields<'_>, out: &mut Vec<EventKind>) {
         let severity = fields.severity.and_then(Value::raw_str).unwrap_or_default();
-        self.stream.last_type = kit::typed("error", severity);
+        self.stream.last_type.join(b"error", severity);
         let text = fields.words().unwrap_or_else(|| "the agent reports an error".to_owned());
         self.limited |= is_limit(&text);
         let level = match severity {
@@ -177,7 +177,7 @@ impl GeminiDecoder {
 
     fn result(&mut self, fields: &Fields<'_>, out: &mut Vec<EventKind>) {
         let status = fields.status.and_then(Value::raw_str).unwrap_or_default();
-        self.stream.last_type = kit::typed("result", status);
+        self.stream.last_type.join(b"result", status);
         let error = self.error.take();
         let limited = std::mem::take(&mut self.limited);
         let end = match status {

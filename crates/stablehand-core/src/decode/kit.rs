@@ -5,10 +5,12 @@
 
 mod calls;
 mod input;
+mod name;
 mod text;
 
 pub(super) use calls::{Calls, tool};
 pub(super) use input::{Reads, Row, cut, digest_of, first, given, mix, row, row_of};
+pub(super) use name::LineType;
 pub(super) use text::{Ids, OpenText};
 
 use super::Depth;
@@ -21,7 +23,6 @@ use crate::id::{ItemId, SessionId};
 use crate::json::Value;
 use crate::line::{Line, Part};
 use crate::text::{excerpt, plain};
-use std::borrow::Cow;
 
 /// How many characters of a line that was not understood are shown.
 const EXCERPT: usize = 200;
@@ -39,7 +40,7 @@ pub(super) struct Stream {
     /// The session id as it stands on the line, to compare without unescaping.
     session: Vec<u8>,
     pub(super) in_turn: bool,
-    pub(super) last_type: Cow<'static, str>,
+    pub(super) last_type: LineType,
 }
 
 /// What a line says about its session, beside the id.
@@ -198,7 +199,7 @@ impl Stream {
 
     /// Valid JSON that is no object.
     pub(super) fn scalar(&mut self, line: &Line<'_>, out: &mut Vec<EventKind>) {
-        self.last_type = Cow::Borrowed("");
+        self.last_type.set("");
         unrecognized(Unrecognized::NotAnObject, line.bytes, out);
     }
 
@@ -208,7 +209,7 @@ impl Stream {
         if bytes.is_empty() {
             return;
         }
-        self.last_type = Cow::Borrowed("");
+        self.last_type.set("");
         if !line.newline && bytes.first() == Some(&b'{') {
             return unrecognized(Unrecognized::Torn, line.bytes, out);
         }
@@ -221,7 +222,7 @@ impl Stream {
 
     /// The beginning of a line too long to be held of which not one member could be read.
     pub(super) fn oversized(&mut self, line: &Line<'_>, out: &mut Vec<EventKind>) {
-        self.last_type = Cow::Borrowed("");
+        self.last_type.set("");
         let why = match line.bytes.trim_ascii_start().first() {
             Some(b'{') => Unrecognized::Oversized,
             _ => Unrecognized::Noise,
@@ -231,7 +232,7 @@ impl Stream {
 
     /// An object of a type that the dialect does not know.
     pub(super) fn unknown(&mut self, kind: &[u8], line: &Line<'_>, out: &mut Vec<EventKind>) {
-        self.last_type = Cow::Owned(String::from_utf8_lossy(kind).into_owned());
+        self.last_type.join(kind, b"");
         let why = match line.part {
             Part::Whole => Unrecognized::UnknownType,
             Part::First | Part::Middle | Part::Last => Unrecognized::Oversized,
@@ -247,15 +248,6 @@ pub(super) fn bad_shape(line: &Line<'_>, out: &mut Vec<EventKind>) {
 
 fn unrecognized(why: Unrecognized, bytes: &[u8], out: &mut Vec<EventKind>) {
     out.push(EventKind::Unrecognized { why, excerpt: excerpt(bytes, EXCERPT) });
-}
-
-/// The agent's name of a type and what it says more closely.
-#[cold]
-pub(super) fn typed(kind: &str, more: &[u8]) -> Cow<'static, str> {
-    if more.is_empty() {
-        return Cow::Owned(kind.to_owned());
-    }
-    Cow::Owned(format!("{kind}/{}", String::from_utf8_lossy(more)))
 }
 
 /// A failed turn, by the agent's words and the HTTP status where one is known. Words come first:

@@ -13,7 +13,6 @@ use crate::id::digest64;
 use crate::json::{self, Object, Scan, Value};
 use crate::line::{Line, Part};
 use crate::text::excerpt;
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use tools::Part as ToolPart;
 
@@ -58,7 +57,7 @@ impl Decode for OpenCodeDecoder {
     }
 
     fn last_type(&self) -> &str {
-        &self.stream.last_type
+        self.stream.last_type.as_str()
     }
 }
 
@@ -81,11 +80,11 @@ impl OpenCodeDecoder {
         let kind = get("type").and_then(Value::raw_str).unwrap_or_default();
         match (kind, get("part")) {
             (b"text", Some(part)) => {
-                self.stream.last_type = Cow::Borrowed("text");
+                self.stream.last_type.set("text");
                 self.text(TextRole::Message, part, depth, out);
             }
             (b"reasoning", Some(part)) => {
-                self.stream.last_type = Cow::Borrowed("reasoning");
+                self.stream.last_type.set("reasoning");
                 self.text(TextRole::Reasoning, part, depth, out);
             }
             (b"tool_use", Some(part)) => self.tool_use(part, line, depth, out),
@@ -94,7 +93,7 @@ impl OpenCodeDecoder {
             (b"error", _) => self.error(get("error"), line, out),
             (b"done", _) => self.done(get("rejected"), out),
             (b"text" | b"reasoning" | b"tool_use" | b"step_finish", None) => {
-                self.stream.last_type = kit::typed(&String::from_utf8_lossy(kind), b"");
+                self.stream.last_type.join(kind, b"");
                 kit::bad_shape(line, out);
             }
             _ => self.stream.unknown(kind, line, out),
@@ -154,7 +153,7 @@ impl OpenCodeDecoder {
         out: &mut Vec<EventKind>,
     ) {
         let part = ToolPart::read(part);
-        self.stream.last_type = kit::typed("tool_use", part.status());
+        self.stream.last_type.join(b"tool_use", part.status());
         let id = part.call_id();
         if id.is_empty() && part.name().is_empty() {
             return kit::bad_shape(line, out);
@@ -183,7 +182,7 @@ impl OpenCodeDecoder {
 
     /// A step that begins while one is on was begun again: the only sign of a retry.
     fn step_start(&mut self, out: &mut Vec<EventKind>) {
-        self.stream.last_type = Cow::Borrowed("step_start");
+        self.stream.last_type.set("step_start");
         self.acts(out);
         if self.in_step {
             self.retries += 1;
@@ -206,7 +205,7 @@ impl OpenCodeDecoder {
                 _ => {}
             }
         }
-        self.stream.last_type = kit::typed("step_finish", reason);
+        self.stream.last_type.join(b"step_finish", reason);
         self.acts(out);
         self.in_step = false;
         let end = match (reason, self.refused.take()) {
@@ -267,7 +266,7 @@ impl OpenCodeDecoder {
     /// An error ends the turn; OpenCode may tell the same one twice.
     fn error(&mut self, error: Option<Value<'_>>, line: &Line<'_>, out: &mut Vec<EventKind>) {
         let name = error.and_then(|error| error.get("name")?.str()).unwrap_or_default();
-        self.stream.last_type = kit::typed("error", name.as_bytes());
+        self.stream.last_type.join(b"error", name.as_bytes());
         let data = error.and_then(|error| error.get("data"));
         let said = |value: Option<Value<'_>>| {
             value.and_then(|value| value.get("message")?.string()).filter(|text| !text.is_empty())
@@ -304,7 +303,7 @@ impl OpenCodeDecoder {
 
     /// Newer versions say that they are done, also where the last step did not.
     fn done(&mut self, rejected: Option<Value<'_>>, out: &mut Vec<EventKind>) {
-        self.stream.last_type = Cow::Borrowed("done");
+        self.stream.last_type.set("done");
         if !self.stream.in_turn {
             return;
         }

@@ -7,10 +7,13 @@
 //! looked at. Anything else is scanned as ever; a property test holds the two together.
 
 use super::block::{self, Look};
-use super::{Object, Scan, Span, scan};
+use super::{MAX_DEPTH, Object, Scan, Span, scan_into};
 
 /// Longer lines are not remembered: copying them would cost what it saves.
 const LONGEST: usize = 512;
+
+/// So many lines in a row have to be of another shape before one of them is remembered.
+const PATIENCE: u32 = 4;
 
 /// How many kinds of lines are told apart.
 const KINDS: usize = 4;
@@ -30,23 +33,34 @@ struct Last {
     strings: Vec<(u32, u32)>,
     /// Where its last member is a whole number: where that begins.
     number_at: Option<usize>,
+    /// How many lines in a row were not like it.
+    misses: u32,
 }
 
 impl Memo {
-    /// Looks at a line: the same as [`scan`].
+    /// Looks at a line: the same as [`scan`](super::scan).
     #[inline]
     pub fn scan<'a>(&mut self, line: &'a [u8]) -> Scan<'a> {
-        let Some(last) = self.kinds.get_mut(kind(line)).filter(|_| line.len() <= LONGEST) else {
-            return scan(line);
-        };
         let mut found = Scan::Object(Object::empty(line));
+        let Some(last) = self.kinds.get_mut(kind(line)).filter(|_| line.len() <= LONGEST) else {
+            scan_into(line, MAX_DEPTH, &mut found);
+            return found;
+        };
         if let Scan::Object(object) = &mut found
             && last.recall(line, object).is_some()
         {
+            last.misses = 0;
             return found;
         }
-        found = scan(line);
-        if let Scan::Object(object) = &found {
+        scan_into(line, MAX_DEPTH, &mut found);
+        last.misses = last.misses.wrapping_add(1);
+        // One line in between does not displace what most are like, and lines that are never alike
+        // are remembered ever more seldom.
+        if last.misses >= PATIENCE
+            && last.misses.is_power_of_two()
+            && let Scan::Object(object) = &found
+            && object.many.is_empty()
+        {
             last.remember(line, object.spans());
         }
         found
@@ -105,7 +119,7 @@ impl Last {
             return None;
         }
         let shift = |at: u32| at.wrapping_add(end as u32).wrapping_sub(old_end as u32);
-        for (slot, span) in object.members.iter_mut().zip(&self.spans) {
+        for (slot, span) in object.few.iter_mut().zip(&self.spans) {
             *slot = *span;
             // What ends behind the string has moved, and what begins there.
             if span.value.1 as usize >= old_end {
@@ -174,9 +188,9 @@ fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
 
 fn string_end(line: &[u8], at: usize, high: &mut bool) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
-    if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("bmi1") {
+    if super::has_wide_vectors() {
         #[expect(unsafe_code, reason = "the compiler cannot know what the processor has")]
-        // SAFETY: the processor has just been asked for both.
+        // SAFETY: the processor has just been asked.
         return unsafe { string_end_wide(line, at, high) };
     }
     string_end_by::<block::Narrow>(line, at, high)
@@ -196,6 +210,7 @@ fn string_end_by<L: Look>(line: &[u8], at: usize, high: &mut bool) -> Option<usi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::scan;
     use proptest::prelude::*;
 
     fn describe(scan: &Scan<'_>) -> String {
@@ -214,10 +229,18 @@ mod tests {
         }
     }
 
+    /// Lets every line be remembered at once.
+    fn impatient(memo: &mut Memo) {
+        for last in &mut memo.kinds {
+            last.misses = PATIENCE - 1;
+        }
+    }
+
     fn all_agree(lines: &[Vec<u8>]) {
         let mut memo = Memo::default();
         for line in lines {
             let text = String::from_utf8_lossy(line);
+            impatient(&mut memo);
             assert_eq!(describe(&memo.scan(line)), describe(&scan(line)), "{text}");
         }
     }
@@ -266,10 +289,15 @@ mod tests {
     #[test]
     fn what_is_like_the_last_line_is_recalled() {
         let mut memo = Memo::default();
-        memo.scan(br#"{"t":"x","text":"one","id":"s","ms":1000}"#);
+        let other = br#"{"t":"x","text":"one","id":"s","ms":1000}"#;
+        for _ in 1..PATIENCE {
+            memo.scan(other);
+            assert!(memo.kinds[kind(other)].line.is_empty());
+        }
+        memo.scan(other);
         let line = br#"{"t":"x","text":"quite another","id":"s","ms":1234}"#;
-        let mut object = Object::empty(line);
-        memo.kinds[kind(line)].recall(line, &mut object).expect("it is");
+        assert!(memo.kinds[kind(line)].recall(line, &mut Object::empty(line)).is_some());
+        let Scan::Object(object) = memo.scan(line) else { panic!("it is an object") };
         assert_eq!(object.get("ms").and_then(crate::json::Value::u64), Some(1234));
     }
 

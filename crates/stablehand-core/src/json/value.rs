@@ -2,8 +2,10 @@
 //!
 //! Everything here is lenient: a value of another kind than was asked for is simply absent.
 
-use super::block::{escapes_in, valid_string_end};
+use super::block::{backslashes_in, valid_string_end};
+use super::skip::container_end;
 use std::borrow::Cow;
+use std::mem::MaybeUninit;
 
 /// The bytes of one valid JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +40,14 @@ impl<'a> Value<'a> {
     /// A string, unescaped. Lone surrogates become U+FFFD.
     pub fn str(self) -> Option<Cow<'a, str>> {
         let inner = self.raw_str()?;
-        if memchr::memchr(b'\\', inner).is_none() {
-            return std::str::from_utf8(inner).ok().map(Cow::Borrowed);
+        match short_look(inner) {
+            #[expect(unsafe_code, reason = "ids and names are short, and there are many of them")]
+            // SAFETY: the bytes have just been found to be ASCII.
+            Some((false, false)) => Some(Cow::Borrowed(unsafe { str::from_utf8_unchecked(inner) })),
+            Some((true, _)) => Some(Cow::Owned(unescape(inner))),
+            None if memchr::memchr(b'\\', inner).is_some() => Some(Cow::Owned(unescape(inner))),
+            _ => simdutf8::basic::from_utf8(inner).ok().map(Cow::Borrowed),
         }
-        Some(Cow::Owned(unescape(inner)))
     }
 
     /// A string that owns itself; `None` for anything else.
@@ -56,10 +62,10 @@ impl<'a> Value<'a> {
         let Some(inner) = self.raw_str() else {
             return false;
         };
-        if memchr::memchr(b'\\', inner).is_none() {
-            out.extend_from_slice(inner);
-        } else {
+        if has_backslash(inner) {
             unescape_into(inner, out);
+        } else {
+            out.extend_from_slice(inner);
         }
         true
     }
@@ -76,6 +82,11 @@ impl<'a> Value<'a> {
     /// float without a fraction.
     pub fn u64(self) -> Option<u64> {
         let digits = self.raw_str().unwrap_or(self.0);
+        // As many digits as never overflow.
+        if (1..=19).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit) {
+            let add = |number, digit: &u8| number * 10 + u64::from(digit - b'0');
+            return Some(digits.iter().fold(0, add));
+        }
         let text = std::str::from_utf8(digits).ok()?;
         text.parse().ok().or_else(|| {
             let float: f64 = text.parse().ok()?;
@@ -265,7 +276,7 @@ impl<'a> Walk<'a> {
             return None;
         }
         let from = self.at + 1;
-        self.at = skip_string(self.bytes, from)?;
+        self.at = valid_string_end(self.bytes, from)?;
         self.bytes.get(from..self.at - 1)
     }
 
@@ -282,127 +293,204 @@ impl<'a> Walk<'a> {
         self.separators();
         let from = self.at;
         match self.bytes.get(from)? {
-            b'"' => self.at = skip_string(self.bytes, from + 1)?,
-            b'{' | b'[' => self.at = skip_container(self.bytes, from)?,
+            b'"' => self.at = valid_string_end(self.bytes, from + 1)?,
+            b'{' | b'[' => self.at = container_end(self.bytes, from)?,
             b'}' | b']' => return None,
             _ => {
                 let rest = self.bytes.get(from..)?;
-                let len = rest
-                    .iter()
-                    .position(|b| matches!(b, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n'))
-                    .unwrap_or(rest.len());
-                self.at = from + len;
+                // Numbers and words have none of these, and what follows them is one.
+                let ends = |b: &u8| *b <= b' ' || *b == b',' || *b | 0x20 == b'}';
+                self.at = from + rest.iter().position(ends).unwrap_or(rest.len());
             }
         }
         self.bytes.get(from..self.at).map(Value)
     }
 }
 
-/// From behind an opening quote to behind the closing one. Most strings are short: eight bytes at
-/// a time, by arithmetic on a word; long ones go to `memchr`.
+/// Whether something in the inside of a string is escaped, and whether a byte is above 127; `None`
+/// for a string that is worth the call of something that looks at more at once.
 #[inline]
-fn skip_string(bytes: &[u8], at: usize) -> Option<usize> {
-    valid_string_end(bytes, at)
+fn short_look(inner: &[u8]) -> Option<(bool, bool)> {
+    if inner.len() > 64 {
+        return None;
+    }
+    let Some(last) = inner.last_chunk() else {
+        let above = inner.iter().fold(0, |above, byte| above | byte);
+        return Some((inner.contains(&b'\\'), above >= 0x80));
+    };
+    let (mut zeros, mut all) = (0, 0);
+    // The last word may overlap the one before it.
+    for word in inner.as_chunks::<8>().0.iter().chain([last]) {
+        let word = u64::from_le_bytes(*word);
+        // The borrow of a subtraction tells whether one of its bytes was zero.
+        let backslash = word ^ 0x5c5c_5c5c_5c5c_5c5c;
+        zeros |= backslash.wrapping_sub(0x0101_0101_0101_0101) & !backslash;
+        all |= word;
+    }
+    let high = 0x8080_8080_8080_8080;
+    Some((zeros & high != 0, all & high != 0))
 }
 
-fn skip_container(bytes: &[u8], mut at: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    loop {
-        match bytes.get(at)? {
-            b'"' => {
-                at = skip_string(bytes, at + 1)?;
-                continue;
-            }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(at + 1);
-                }
-            }
-            _ => {}
-        }
-        at += 1;
+/// Whether something in the inside of a string is escaped.
+#[inline]
+fn has_backslash(inner: &[u8]) -> bool {
+    match short_look(inner) {
+        Some((escaped, _)) => escaped,
+        None => memchr::memchr(b'\\', inner).is_some(),
+    }
+}
+
+/// Bytes that are nearly always UTF-8, as text of their own. The check is several times as fast as
+/// the standard library's, and as looking for what would have to be replaced.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    match simdutf8::basic::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
+/// The same for bytes that are not needed any more.
+pub(crate) fn into_text(bytes: Vec<u8>) -> String {
+    match simdutf8::basic::from_utf8(&bytes) {
+        #[expect(unsafe_code, reason = "the standard library would look at all of it again")]
+        // SAFETY: these very bytes have just been found to be UTF-8.
+        Ok(_) => unsafe { String::from_utf8_unchecked(bytes) },
+        Err(_) => String::from_utf8_lossy(&bytes).into_owned(),
     }
 }
 
 /// Takes the escapes out of the inside of a valid JSON string.
 fn unescape(inner: &[u8]) -> String {
-    let mut out = vec![0; inner.len()];
-    let len = write_unescaped(inner, &mut out);
-    out.truncate(len);
-    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+    let mut out = Vec::new();
+    unescape_into(inner, &mut out);
+    into_text(out)
 }
+
+/// What stands for itself or another byte behind a backslash; 0 for what needs a closer look.
+const UNESCAPED: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'u' => 0,
+            b'n' => b'\n',
+            b't' => b'\t',
+            b'r' => b'\r',
+            b'b' => 8,
+            b'f' => 12,
+            other => other,
+        };
+        byte += 1;
+    }
+    table
+};
 
 fn unescape_into(inner: &[u8], out: &mut Vec<u8>) {
-    let from = out.len();
-    out.resize(from + inner.len(), 0);
-    let len = write_unescaped(inner, out.get_mut(from..).unwrap_or_default());
-    out.truncate(from + len);
+    // The result is never longer than what it is made of; the last block may hang over.
+    out.reserve(inner.len() + WIDE);
+    let written = write_unescaped(inner, out.spare_capacity_mut()).unwrap_or(0);
+    #[expect(unsafe_code, reason = "large outputs would be written twice, zeros first")]
+    // SAFETY: so many bytes of the room behind the old end have been written, one after another;
+    // what does not fit comes back as nothing written.
+    unsafe {
+        out.set_len(out.len() + written);
+    }
 }
 
-/// Sixteen bytes are moved at a time and then as many of them kept as stand before the next escape:
-/// output of tools has one in every few bytes. The result is never longer than what it is made of;
-/// comes back how long it is.
-fn write_unescaped(inner: &[u8], out: &mut [u8]) -> usize {
-    let mut to = 0;
-    let mut rest = inner;
-    let mut blocks = 4;
-    while !rest.is_empty() {
-        if blocks == 0 {
-            // A long stretch without escapes goes at once.
-            let plain = memchr::memchr(b'\\', rest).unwrap_or(rest.len());
-            let (stretch, behind) = rest.split_at(plain);
-            if let Some(target) = out.get_mut(to..to + plain) {
-                target.copy_from_slice(stretch);
-            }
-            to += plain;
-            rest = behind;
+/// Room for bytes that were not written yet.
+type Room = [MaybeUninit<u8>];
+
+/// How much is moved at once, and how much where less is left.
+const WIDE: usize = 64;
+const NARROW: usize = 16;
+
+/// Comes back how long the result is; `None` where there is no room for it.
+fn write_unescaped(inner: &[u8], out: &mut Room) -> Option<usize> {
+    let (at, to) = unescape_blocks::<WIDE>(inner, 0, out, 0)?;
+    let (mut at, mut to) = unescape_blocks::<NARROW>(inner, at, out, to)?;
+    // Fewer bytes than a block are left.
+    while let Some(byte) = inner.get(at) {
+        if *byte == b'\\' {
+            (at, to) = unescape_one(inner, at, out, to)?;
+        } else {
+            out.get_mut(to)?.write(*byte);
+            (at, to) = (at + 1, to + 1);
         }
-        let room = out.get_mut(to..).unwrap_or_default();
-        if let (Some(block), Some(target)) =
-            (rest.first_chunk::<16>(), room.first_chunk_mut::<16>())
-        {
-            *target = *block;
-            // Inside of a valid string nothing is special but backslashes.
-            let plain = (escapes_in(block).trailing_zeros() as usize).min(16);
-            to += plain;
-            rest = rest.get(plain..).unwrap_or_default();
-            if plain == 16 {
-                blocks -= 1;
-                continue;
-            }
-        }
-        blocks = 4;
-        let (byte, used) = match rest {
-            [b'\\', b'u', ..] => {
-                let (c, used) = unicode_escape(rest);
-                let mut buffer = [0; 4];
-                let bytes = c.encode_utf8(&mut buffer).as_bytes();
-                if let Some(target) = out.get_mut(to..to + bytes.len()) {
-                    target.copy_from_slice(bytes);
-                }
-                to += bytes.len();
-                rest = rest.get(used..).unwrap_or_default();
-                continue;
-            }
-            [b'\\', b'n', ..] => (b'\n', 2),
-            [b'\\', b't', ..] => (b'\t', 2),
-            [b'\\', b'r', ..] => (b'\r', 2),
-            [b'\\', b'b', ..] => (8, 2),
-            [b'\\', b'f', ..] => (12, 2),
-            [b'\\', other, ..] => (*other, 2),
-            // A backslash whose partner was cut off.
-            [b'\\'] | [] => break,
-            [byte, ..] => (*byte, 1),
-        };
-        if let Some(target) = out.get_mut(to) {
-            *target = byte;
-        }
-        to += 1;
-        rest = rest.get(used..).unwrap_or_default();
     }
-    to
+    Some(to)
+}
+
+/// Unescapes as far as whole blocks go. They are moved whole, and what stands behind an escape is
+/// moved over again, to where it belongs: output of tools has an escape in every few bytes, and
+/// looking for each by itself would cost more than moving. Come back both places.
+#[inline]
+fn unescape_blocks<const N: usize>(
+    inner: &[u8],
+    mut at: usize,
+    out: &mut Room,
+    mut to: usize,
+) -> Option<(usize, usize)> {
+    while let Some(block) = move_block::<N>(inner, at, out, to) {
+        let mut escapes = backslashes_in(block);
+        if escapes == 0 {
+            at += N;
+            to += N;
+            continue;
+        }
+        let mut done = 0;
+        loop {
+            let next = escapes.trailing_zeros() as usize;
+            to += next - done;
+            let letter = inner.get(at + next + 1).copied().unwrap_or_default();
+            let byte = UNESCAPED.get(usize::from(letter)).copied().unwrap_or_default();
+            if byte == 0 {
+                (at, to) = unescape_one(inner, at + next, out, to)?;
+                break;
+            }
+            out.get_mut(to)?.write(byte);
+            to += 1;
+            done = next + 2;
+            // The backslash and, where it is one too, its partner.
+            escapes &= u64::MAX.checked_shl(done as u32).unwrap_or(0);
+            if escapes == 0 || move_block::<N>(inner, at + done, out, to).is_none() {
+                at += done;
+                break;
+            }
+        }
+    }
+    Some((at, to))
+}
+
+/// Takes any one escape, from `at` to `to`; come back the places behind it.
+#[cold]
+fn unescape_one(inner: &[u8], at: usize, out: &mut Room, to: usize) -> Option<(usize, usize)> {
+    let escape = inner.get(at..).unwrap_or_default();
+    let (c, used) = match escape {
+        [_, b'u', ..] => unicode_escape(escape),
+        [_, letter, ..] => {
+            out.get_mut(to)?.write(UNESCAPED.get(usize::from(*letter)).copied()?);
+            return Some((at + 2, to + 1));
+        }
+        // A backslash whose partner was cut off.
+        _ => return Some((inner.len(), to)),
+    };
+    let mut buffer = [0; 4];
+    let bytes = c.encode_utf8(&mut buffer).as_bytes();
+    out.get_mut(to..to + bytes.len())?.write_copy_of_slice(bytes);
+    Some((at + used, to + bytes.len()))
+}
+
+/// The block that was moved; `None` where there is not as much.
+#[inline(always)]
+fn move_block<'a, const N: usize>(
+    inner: &'a [u8],
+    at: usize,
+    out: &mut Room,
+    to: usize,
+) -> Option<&'a [u8; N]> {
+    let block: &[u8; N] = inner.get(at..)?.first_chunk()?;
+    out.get_mut(to..to + N)?.write_copy_of_slice(block);
+    Some(block)
 }
 
 /// The character of `\uXXXX` at the beginning of `escape`, or of a surrogate pair, and how many

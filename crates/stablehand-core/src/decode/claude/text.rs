@@ -8,6 +8,7 @@
 use super::super::Depth;
 use crate::event::{EventKind, Item, ItemBody, TextRole};
 use crate::id::ItemId;
+use crate::json;
 use std::collections::VecDeque;
 
 /// How much of a streamed block is compared with its whole: more than the longest answer that was
@@ -241,7 +242,7 @@ impl Block {
         self.len += text.len();
         let text = match sink.depth {
             Depth::Skim => String::new(),
-            Depth::Full => owned(text),
+            Depth::Full => json::text(text),
         };
         sink.out.push(EventKind::ItemDelta { id: self.item, role: self.role, text });
     }
@@ -252,7 +253,7 @@ impl Block {
         }
         let text = match sink.depth {
             Depth::Skim => String::new(),
-            Depth::Full => owned(&self.kept),
+            Depth::Full => json::text(&self.kept),
         };
         let item = Item { id: self.item, body: body(self.role, text) };
         sink.out.push(EventKind::ItemCompleted { item });
@@ -279,21 +280,12 @@ fn lone(role: TextRole, text: &[u8], sink: &mut Sink<'_>) {
     let id = sink.ids.next();
     let text = match sink.depth {
         Depth::Skim => String::new(),
-        Depth::Full => owned(text),
+        Depth::Full => json::text(text),
     };
     let item = |text| Item { id, body: body(role, text) };
     sink.out.push(EventKind::ItemStarted { item: item(String::new()) });
     sink.out.push(EventKind::ItemDelta { id, role, text: text.clone() });
     sink.out.push(EventKind::ItemCompleted { item: item(text) });
-}
-
-/// Text of its own. It is nearly always valid, and checking for that is several times as fast as
-/// looking for what would have to be replaced.
-pub(super) fn owned(text: &[u8]) -> String {
-    match std::str::from_utf8(text) {
-        Ok(text) => text.to_owned(),
-        Err(_) => String::from_utf8_lossy(text).into_owned(),
-    }
 }
 
 fn body(role: TextRole, text: String) -> ItemBody {

@@ -261,7 +261,8 @@ impl CodexAppDecoder {
         let Some(item) = read.item.filter(|item| item.is_object()) else {
             return unrecognized(Unrecognized::BadShape, line.bytes, out);
         };
-        let wire = Wire::read(item);
+        let mut wire = Wire::default();
+        wire.read(item);
         self.last_type.push('/');
         self.last_type.push_str(words(wire.word));
         let is_foreign = self.thread.is_foreign(read.thread_id);

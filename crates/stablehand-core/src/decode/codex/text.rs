@@ -9,7 +9,7 @@ use super::super::Depth;
 use super::wire;
 use crate::event::{EventKind, Item, ItemBody, TextRole};
 use crate::id::ItemId;
-use crate::json::Value;
+use crate::json::{self, Value};
 
 /// How much of a text is compared with its repetition; beyond it lengths are. Reading at either
 /// depth must decide alike, and skimming must not hold more than this.
@@ -192,7 +192,7 @@ impl Open {
     fn grow(&mut self, text: &[u8], depth: Depth, out: &mut Vec<EventKind>) {
         self.len += text.len();
         let (kept, text) = match depth {
-            Depth::Full => (text, String::from_utf8_lossy(text).into_owned()),
+            Depth::Full => (text, json::text(text)),
             Depth::Skim => {
                 let room = KEEP.saturating_sub(self.kept.len()).min(text.len());
                 (text.get(..room).unwrap_or_default(), String::new())
@@ -221,8 +221,7 @@ impl Open {
     fn close(self, depth: Depth, out: &mut Vec<EventKind>) {
         let text = match depth {
             Depth::Skim => String::new(),
-            Depth::Full => String::from_utf8(self.kept)
-                .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()),
+            Depth::Full => json::into_text(self.kept),
         };
         let body = body(self.role, text);
         out.push(EventKind::ItemCompleted { item: Item { id: self.item, body } });

@@ -5,7 +5,7 @@ use super::trouble::cut;
 use super::wire::{self, Kind, Wire, said};
 use crate::event::{Outcome, ToolInput, ToolKind};
 use crate::id::digest64;
-use crate::json::Value;
+use crate::json::{self, Value};
 use crate::text::excerpt;
 
 /// How much of one member goes into a digest.
@@ -27,7 +27,7 @@ pub(super) struct Given {
 
 /// Reads what a tool was given.
 pub(super) fn given(wire: &Wire<'_>) -> Given {
-    let word = || String::from_utf8_lossy(wire.word).into_owned();
+    let word = || json::text(wire.word);
     let tool = || said(wire.tool);
     let (name, kind, input) = match wire.kind {
         Kind::Command => (word(), ToolKind::Execute, command(wire)),
@@ -55,7 +55,7 @@ pub(super) fn given(wire: &Wire<'_>) -> Given {
         _ if wire.command.is_some() => (word(), ToolKind::Execute, command(wire)),
         _ => {
             let words = said(wire.prompt)
-                .or_else(|| wire.arguments.map(|args| String::from_utf8_lossy(args.raw()).into()))
+                .or_else(|| wire.arguments.map(|args| json::text(args.raw())))
                 .unwrap_or_default();
             let summary = excerpt(words.as_bytes(), SUMMARY);
             (tool().unwrap_or_else(word), ToolKind::Other, ToolInput::Other { summary })

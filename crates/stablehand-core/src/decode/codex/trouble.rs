@@ -109,7 +109,8 @@ fn by_loose_name(name: &[u8]) -> Option<FailureKind> {
 }
 
 fn is_refusal(message: &str) -> bool {
-    message.contains("usage policy") && message.contains("flagged")
+    let says = |words: &str| memchr::memmem::find(message.as_bytes(), words.as_bytes()).is_some();
+    says("usage policy") && says("flagged")
 }
 
 /// The number behind the first `status`.

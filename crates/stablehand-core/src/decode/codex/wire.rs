@@ -4,7 +4,7 @@
 //! `commandExecution`. Members are looked up in one pass, and a line that was cut is read as far as
 //! it goes.
 
-use crate::json::Value;
+use crate::json::{self, Value};
 
 /// What sort of item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,20 +112,18 @@ pub(super) struct Wire<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// Reads an item; its end may be cut off.
-    #[inline]
-    pub(super) fn read(item: Value<'a>) -> Wire<'a> {
-        let mut wire = Wire::default();
+    /// Reads an item; its end may be cut off. Into what is there: it is large enough for a copy to
+    /// show.
+    pub(super) fn read(&mut self, item: Value<'a>) {
         let mut members = item.members();
         while let Some(key) = members.key() {
             let Some(value) = members.value().or_else(|| members.rest()) else {
                 break;
             };
             if !value.is_null() {
-                wire.put(key, value);
+                self.put(key, value);
             }
         }
-        wire
     }
 
     #[inline]
@@ -215,5 +213,5 @@ pub(super) fn append_parts(list: Value<'_>, between: &str, out: &mut Vec<u8>) {
 pub(super) fn parts(list: Value<'_>, between: &str) -> Option<String> {
     let mut out = Vec::new();
     append_parts(list, between, &mut out);
-    (!out.is_empty()).then(|| String::from_utf8_lossy(&out).into_owned())
+    (!out.is_empty()).then(|| json::into_text(out))
 }

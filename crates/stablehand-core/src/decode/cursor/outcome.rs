@@ -6,7 +6,7 @@
 use super::tools::{self, DIGEST_BUDGET, is_volatile, mix, with_member};
 use crate::event::Outcome;
 use crate::id::digest64;
-use crate::json::{Members, Value};
+use crate::json::{self, Members, Value};
 
 /// Messages longer than this are cut: they are for one line in a list.
 const MESSAGE: usize = 2048;
@@ -254,10 +254,7 @@ fn whole(variant: Value<'_>) -> Option<String> {
                     | b"timeoutMs"
             )
     };
-    variant
-        .members()
-        .any(|(key, _)| !known(key))
-        .then(|| String::from_utf8_lossy(variant.raw()).into_owned())
+    variant.members().any(|(key, _)| !known(key)).then(|| json::text(variant.raw()))
 }
 
 fn lines(lines: impl Iterator<Item = String>) -> String {

@@ -9,6 +9,7 @@
 use super::super::Depth;
 use crate::event::{EventKind, Item, ItemBody, TextRole};
 use crate::id::ItemId;
+use crate::json;
 
 /// How much of the text since the last flush is kept to compare with: more than the longest answer
 /// that was seen (235 kB), little enough to be held for every run. Beyond it lengths are compared.
@@ -56,7 +57,7 @@ impl OpenText {
         let text = match depth {
             Depth::Skim => String::new(),
             Depth::Full => {
-                let text = String::from_utf8_lossy(text).into_owned();
+                let text = json::text(text);
                 self.text.push_str(&text);
                 text
             }

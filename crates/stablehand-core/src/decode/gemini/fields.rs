@@ -25,16 +25,15 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// Into what is there: it is large enough for a copy to show.
     #[inline]
-    pub(super) fn read(object: &Object<'a>, is_cut: bool) -> Self {
-        let mut fields = Fields::default();
+    pub(super) fn read(&mut self, object: &Object<'a>, is_cut: bool) {
         for (key, value) in object.members() {
-            fields.put(key, value);
+            self.put(key, value);
         }
         if is_cut && let Some((key, value)) = object.cut_member() {
-            fields.put(key, value);
+            self.put(key, value);
         }
-        fields
     }
 
     #[inline]
