@@ -14,6 +14,7 @@ mod kit;
 mod opencode;
 mod qwen;
 mod summary;
+mod terminal;
 
 use crate::event::EventKind;
 use crate::json::Scan;
@@ -27,6 +28,7 @@ pub use failure::failure_of;
 pub use gemini::GeminiDecoder;
 pub use opencode::OpenCodeDecoder;
 pub use summary::{Summary, Totals};
+pub use terminal::TerminalDecoder;
 
 /// How much of a line is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +53,12 @@ pub trait Decode: Send {
 
     /// The agent's own name for the last line's type, such as `tool_call/started`; empty for none.
     fn last_type(&self) -> &str;
+
+    /// The decoder of a terminal, where this is one: what it says also depends on looks that are
+    /// taken from outside, and on the size of the screen.
+    fn as_terminal(&mut self) -> Option<&mut TerminalDecoder> {
+        None
+    }
 }
 
 /// The dialects that can be read.
@@ -72,6 +80,8 @@ pub enum Dialect {
     Claude,
     /// `qwen --output-format stream-json`.
     Qwen,
+    /// Whatever a program draws at a terminal. It has no terminal event: its exit decides.
+    Terminal,
 }
 
 impl Dialect {
@@ -85,6 +95,7 @@ impl Dialect {
         Dialect::OpenCode,
         Dialect::Copilot,
         Dialect::Qwen,
+        Dialect::Terminal,
     ];
 
     /// The name on the command line.
@@ -98,6 +109,7 @@ impl Dialect {
             Dialect::CodexApp => "codex-app",
             Dialect::Claude => "claude",
             Dialect::Qwen => "qwen",
+            Dialect::Terminal => "terminal",
         }
     }
 
@@ -117,6 +129,7 @@ impl Dialect {
             Dialect::CodexApp => Box::new(CodexAppDecoder::default()),
             Dialect::Claude => Box::new(ClaudeDecoder::default()),
             Dialect::Qwen => Box::new(qwen::decoder()),
+            Dialect::Terminal => Box::new(TerminalDecoder::default()),
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod line;
 pub mod monitor;
 pub mod record;
 pub mod replay;
+pub mod terminal;
 pub mod text;
 pub mod time;
 pub mod transcript;
