@@ -1,6 +1,7 @@
 //! `stablehand run`: any agent, the modern limits, and another try where that is safe.
 
 mod plan;
+mod terminal;
 
 use crate::env::Env;
 use crate::failure::Failure;
@@ -20,6 +21,7 @@ use stablehand_core::time::human;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use terminal::TerminalArgs;
 
 /// Run an agent, supervised: it cannot hang, leave processes behind or lose output.
 #[derive(Debug, clap::Args)]
@@ -82,6 +84,9 @@ pub struct RunArgs {
     /// asking questions (such as CI, PAGER and those of git)
     #[arg(long)]
     keep_env: bool,
+
+    #[command(flatten)]
+    terminal: TerminalArgs,
 
     #[command(flatten)]
     limits: LimitArgs,
@@ -147,7 +152,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         durability: args.log_sync,
         verify: args.verify,
         told_by_face: &["run_ended", "spawn_failed"],
-        dialect: plan.agent.dialect,
+        dialect: first.dialect,
         status: true,
     };
     // Before the log is made, so that a session that is taken leaves nothing behind.

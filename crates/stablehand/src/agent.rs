@@ -11,8 +11,11 @@ mod demo;
 mod gemini;
 mod opencode;
 mod qwen;
+mod terminal;
 
-use crate::keeper::Launch;
+pub use terminal::{NOT_AT_TERMINAL, TERMINAL_ENV, TerminalForm};
+
+use crate::keeper::{Launch, Transport};
 use stablehand_core::Dialect;
 use stablehand_core::id::SessionId;
 use std::ffi::{OsStr, OsString};
@@ -34,6 +37,8 @@ pub struct Agent {
     workspace: Workspace,
     /// Variables that it needs set, or must not inherit.
     env: &'static [(&'static str, Option<&'static str>)],
+    /// How it is used at a terminal, where it can be.
+    pub terminal: Option<TerminalForm>,
 }
 
 /// How an agent is told where to work.
@@ -78,6 +83,12 @@ pub enum PlanError {
         /// The names that were tried.
         looked_for: String,
     },
+    /// It cannot be used at a terminal.
+    #[error("{agent} has no interactive form")]
+    NoTerminalForm {
+        /// Which agent.
+        agent: &'static str,
+    },
     /// An id that the agent would read as an option, or that holds control characters.
     #[error(
         "`{id}` cannot be a session id: it is empty, begins with a dash or has control characters"
@@ -120,16 +131,21 @@ impl Agent {
 
     /// The plan for a request.
     pub fn plan(&self, program: PathBuf, request: &PlanRequest) -> Result<Plan, PlanError> {
-        if let Some(id) = request.resume.as_ref().filter(|id| !id.is_safe_argument()) {
-            let id = stablehand_core::text::excerpt(id.0.as_bytes(), 64);
-            return Err(PlanError::UnsafeSession { id });
-        }
+        check_session(request)?;
         let args = (self.arguments)(request);
         let env = self.env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
         let cwd = request.workspace.clone().filter(|_| self.workspace == Workspace::StartedThere);
-        let launch = Launch { program, args, env: env.collect(), cwd };
+        let launch = Launch { program, args, env: env.collect(), cwd, transport: Transport::Pipe };
         Ok(Plan { launch, dialect: self.dialect })
     }
+}
+
+fn check_session(request: &PlanRequest) -> Result<(), PlanError> {
+    if let Some(id) = request.resume.as_ref().filter(|id| !id.is_safe_argument()) {
+        let id = stablehand_core::text::excerpt(id.0.as_bytes(), 64);
+        return Err(PlanError::UnsafeSession { id });
+    }
+    Ok(())
 }
 
 /// The beginning of a list of arguments.
@@ -263,6 +279,7 @@ mod tests {
                 .into(),
             env: Vec::new(),
             cwd: None,
+            transport: Transport::Pipe,
         };
         let shown = redacted(&launch).join(" ");
         assert!(!shown.contains("k1") && !shown.contains("k2") && shown.ends_with("-p"), "{shown}");

@@ -5,6 +5,7 @@
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::{pipe, read, write};
+use stablehand_core::terminal::TerminalSize;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +23,8 @@ pub enum Request {
     Dump,
     /// Whoever read our output is gone.
     ReaderGone,
+    /// Our own terminal has another size; an agent at a terminal that follows ours gets it too.
+    Resize(TerminalSize),
 }
 
 /// The sending end.

@@ -19,11 +19,13 @@ mod select;
 mod status;
 mod stop;
 mod streams;
+mod terminal;
 
 pub use ending::{Ending, RunReport};
 pub use facts::{Facts, Progress};
 pub use status::{StatusCell, StatusLine};
 pub use stop::Stages;
+pub use terminal::TerminalRun;
 
 use crate::agent;
 use crate::clock::{RunClock, unix_now};
@@ -91,6 +93,8 @@ pub struct RunSpec {
     pub leases: Option<PathBuf>,
     /// Keep a digest of what was read.
     pub verify: bool,
+    /// What is done at the agent's terminal, where it has one: the prompt may have to be typed.
+    pub terminal: Option<TerminalRun>,
 }
 
 /// Who is shown what, while the run goes on.
@@ -115,12 +119,14 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 argv: agent::redacted(&spec.launch),
             };
             log.decide(Level::Info, "agent_spawned", &notes::spawned(spec, &keeper), Some(&event));
+            let (prompt, terminal) = terminal::split_input(spec, pipes.stdin);
             let mut driver = Driver {
                 clock: RunClock::start(),
                 monitor: Monitor::new(spec.limits.clone(), stablehand_core::Moment::START),
                 stdout: StdoutStream::new(pipes.stdout, spec.dialect, spec.verify),
                 stderr: StderrStream::new(pipes.stderr),
-                prompt: PromptWriter::new(pipes.stdin, spec.prompt.clone()),
+                prompt,
+                terminal,
                 facts: Facts::default(),
                 actions: Vec::new(),
                 stop: StopState::new(spec.stages),
@@ -169,6 +175,7 @@ struct Driver<'a> {
     stdout: StdoutStream,
     stderr: StderrStream,
     prompt: PromptWriter,
+    terminal: Option<terminal::AtTerminal>,
     facts: Facts,
     actions: Vec<Action>,
     stop: StopState,
@@ -216,6 +223,7 @@ impl Driver<'_> {
             self.act();
             self.judge_if_due();
             self.act();
+            self.advance_terminal();
             self.advance_stop();
             self.advance_phase();
             self.show_status();
@@ -227,6 +235,7 @@ impl Driver<'_> {
     fn finish(&mut self) -> RunReport {
         self.read_rest();
         self.act();
+        self.conclude_by_exit();
         let report = RunReport {
             end: ending::conclude(&self.facts, self.stop.reason(), self.judged.as_ref()),
             exit: self.exit.unwrap_or(ProcessExit::Unknown),
@@ -238,7 +247,7 @@ impl Driver<'_> {
             verdict: self.judged.take(),
             failure: None,
             usage: self.facts.usage,
-            last_text: None,
+            last_text: self.last_screen(),
             stderr_tail: self.stderr.tail_text(),
             bytes: self.stdout.bytes(),
             digest: self.stdout.digest(),

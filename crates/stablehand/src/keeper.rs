@@ -3,7 +3,8 @@
 //! ```text
 //! supervisor (us)
 //!   └─ keeper     its own session, adopts every orphan below it, one thread
-//!        └─ agent its own process group, no terminal, default signals, three pipes to us
+//!        └─ agent its own process group, no terminal, default signals, three pipes to us;
+//!                 or its own session at a pseudo-terminal, of which we hold the other side
 //! ```
 //!
 //! The keeper is this program started again with a hidden argument ([`KeeperProgram`]), and talks
@@ -33,12 +34,14 @@ mod cgroup;
 mod isolate;
 mod lost;
 mod pipes;
+mod pty;
 mod serve;
 mod spawn;
 mod stop;
 mod wire;
 
 pub use pipes::AgentPipes;
+pub(crate) use pty::set_size;
 pub use serve::serve;
 
 use nix::errno::Errno;
@@ -46,6 +49,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use serde::{Deserialize, Serialize};
 use stablehand_core::event::{ProcessExit, ProcessRow};
+use stablehand_core::terminal::TerminalSize;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -91,6 +95,22 @@ pub struct Launch {
     pub env: Vec<(OsString, Option<OsString>)>,
     /// Its working directory; ours where absent.
     pub cwd: Option<PathBuf>,
+    /// What its standard streams are.
+    pub transport: Transport,
+}
+
+/// What an agent's standard streams are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// Three pipes.
+    #[default]
+    Pipe,
+    /// A pseudo-terminal of its own, which is also its controlling terminal: the agent leads a
+    /// session, not only a process group.
+    Pty {
+        /// The size that it has from the start.
+        size: TerminalSize,
+    },
 }
 
 /// What the keeper can be told to do.
@@ -172,8 +192,8 @@ pub enum SpawnError {
         /// What the system said.
         source: io::Error,
     },
-    /// We have no descriptors or memory left for the pipes.
-    #[error("could not make the pipes for the agent")]
+    /// We have no descriptors, memory or pseudo-terminals left.
+    #[error("could not make the pipes or the terminal for the agent")]
     Pipes {
         /// What the system said.
         source: io::Error,
@@ -229,7 +249,11 @@ impl Keeper {
         launch: &Launch,
     ) -> Result<(Keeper, AgentPipes), SpawnError> {
         let deadline = Instant::now() + START_LIMIT;
-        let (ours, agents) = pipes::make().map_err(|source| SpawnError::Pipes { source })?;
+        let (ours, agents) = match launch.transport {
+            Transport::Pipe => pipes::make(),
+            Transport::Pty { size } => pty::make(size),
+        }
+        .map_err(|source| SpawnError::Pipes { source })?;
         let keeper_error = |source| SpawnError::Keeper { program: program.program.clone(), source };
         let (here, there) = UnixStream::pair().map_err(keeper_error)?;
         let channel = Channel::new(here).map_err(keeper_error)?;

@@ -3,6 +3,7 @@
 //! It is our own binary with a hidden subcommand (the face that has it says where it is), and it
 //! speaks Cursor's stream.
 
+use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
 use super::{Agent, PlanRequest, Workspace, option, words};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
@@ -17,6 +18,12 @@ pub(super) const ROW: Agent = Agent {
     arguments,
     workspace: Workspace::Argument,
     env: &[],
+    terminal: Some(TerminalForm {
+        arguments: |request, _typed| arguments(request),
+        // It reads its prompt to the end, which at a terminal is Ctrl-D at the beginning of a line.
+        prompt: PromptForm::Typed("\r\x04"),
+        leave: CTRL_C_TWICE,
+    }),
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {

@@ -2,6 +2,7 @@
 //!
 //! Its launcher starts itself once more and passes no signal on; it is told not to.
 
+use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
 use super::{Agent, PlanRequest, Workspace, option, words};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
@@ -13,6 +14,11 @@ pub(super) const ROW: Agent = Agent {
     arguments,
     workspace: Workspace::StartedThere,
     env: &[("GEMINI_CLI_NO_RELAUNCH", Some("true"))],
+    terminal: Some(TerminalForm {
+        arguments: at_terminal,
+        prompt: PromptForm::Argument,
+        leave: CTRL_C_TWICE,
+    }),
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
@@ -23,5 +29,18 @@ fn arguments(request: &PlanRequest) -> Vec<OsString> {
         args.push("--yolo".into());
     }
     args.extend(request.extra.iter().cloned());
+    args
+}
+
+/// The prompt stands in one word with its option, so that it may begin with a dash.
+fn at_terminal(request: &PlanRequest, prompt: Option<&str>) -> Vec<OsString> {
+    let mut args = Vec::new();
+    option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
+    option(&mut args, "--model", request.model.as_ref());
+    if request.force {
+        args.push("--yolo".into());
+    }
+    args.extend(request.extra.iter().cloned());
+    args.extend(prompt.map(|prompt| format!("--prompt-interactive={prompt}").into()));
     args
 }

@@ -135,6 +135,10 @@ impl RunReport {
     /// is cheaper than keeping every text of every run.
     pub(super) fn with_last_words(mut self, log: &mut Log, began: u64, dialect: Dialect) -> Self {
         if matches!(self.end.end, SessionEnd::Success | SessionEnd::AgentError) {
+            self.last_text = None;
+            return self;
+        }
+        if self.last_text.is_some() {
             return self;
         }
         log.flush();

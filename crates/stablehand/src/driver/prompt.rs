@@ -33,6 +33,11 @@ impl PromptWriter {
         PromptWriter { stdin: Some(stdin), prompt, written: 0 }
     }
 
+    /// Nothing to write, and nobody to write to.
+    pub(super) fn closed() -> Self {
+        PromptWriter { stdin: None, prompt: Vec::new(), written: 0 }
+    }
+
     /// The descriptor to wait for, until everything is written.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.stdin.as_ref().map(AsFd::as_fd)
