@@ -168,11 +168,11 @@ impl Terminal {
         rows
     }
 
-    /// The last lines that have something on them, safe to show, at most `most`.
+    /// The last lines that have something to read on them, safe to show, at most `most`.
     pub fn last_lines(&mut self, most: usize) -> Vec<String> {
         let rows = self.rows();
-        let shown = rows.iter().map(|row| plain(row.text.trim_end()));
-        let mut lines: Vec<String> = shown.filter(|line| !line.trim().is_empty()).collect();
+        let shown = rows.iter().map(|row| telling::unframed(&plain(&row.text)).to_owned());
+        let mut lines: Vec<String> = shown.filter(|line| !line.is_empty()).collect();
         lines.drain(..lines.len().saturating_sub(most));
         lines
     }

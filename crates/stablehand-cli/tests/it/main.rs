@@ -22,4 +22,6 @@ mod run;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod terminal;
+#[cfg(test)]
 mod text_mode;

@@ -86,9 +86,13 @@ impl vt100::Callbacks for Replies {
 
     fn unhandled_osc(&mut self, _: &mut vt100::Screen, params: &[&[u8]]) {
         match params {
-            [b"10", b"?"] => self.colour(format_args!("10"), FOREGROUND),
-            [b"11", b"?"] => self.colour(format_args!("11"), BACKGROUND),
-            [b"12", b"?"] => self.colour(format_args!("12"), FOREGROUND),
+            // Text, cursor, mouse and selection: what is drawn in front, and what behind.
+            [which @ (b"10" | b"12" | b"13" | b"15" | b"19"), b"?"] => {
+                self.colour(format_args!("{}", String::from_utf8_lossy(which)), FOREGROUND);
+            }
+            [which @ (b"11" | b"14" | b"16" | b"17" | b"18"), b"?"] => {
+                self.colour(format_args!("{}", String::from_utf8_lossy(which)), BACKGROUND);
+            }
             [b"4", index, b"?"] => {
                 let index = std::str::from_utf8(index).ok().and_then(|index| index.parse().ok());
                 if let Some(index) = index {

@@ -174,17 +174,21 @@ fn readable(rows: impl Iterator<Item = Row>, left: usize) -> (Vec<Told>, usize) 
     (kept, on_screen_from)
 }
 
-/// A row without the frame around it; nothing where it is all frame.
-fn unframed(text: &str) -> &str {
-    let is_frame = |c: char| matches!(c, '\u{2500}'..='\u{259f}');
+/// A row without the frame or the picture around it; nothing where it is all frame.
+pub(super) fn unframed(text: &str) -> &str {
+    let is_frame = |c: char| matches!(c, '\u{2500}'..='\u{257f}');
+    let is_picture = |c: char| matches!(c, '\u{2580}'..='\u{259f}' | '\u{2800}'..='\u{28ff}');
     let text = text.trim_end();
     let mut inner = text;
-    if text.trim_start().starts_with(is_frame) {
+    if text.trim_start().starts_with(is_picture) {
+        inner = inner.trim_start_matches(|c| is_picture(c) || c == ' ');
+    } else if text.trim_start().starts_with(is_frame) {
         inner = inner.trim_start().trim_start_matches(is_frame);
         inner = inner.strip_prefix(' ').unwrap_or(inner);
     }
-    if text.ends_with(is_frame) {
-        inner = inner.trim_end_matches(is_frame).trim_end();
+    let is_drawn = |c| is_frame(c) || is_picture(c);
+    if text.ends_with(is_drawn) {
+        inner = inner.trim_end_matches(|c| is_drawn(c) || c == ' ');
     }
     if inner.trim().is_empty() { "" } else { inner }
 }

@@ -75,8 +75,8 @@ fn plain_output_is_told_as_it_was_written() {
         ),
         ["one", "", "two", "two", "two", "three", "four", "five", "six"]
     );
-    let many: String = (0..300).map(|number| format!("test {number} ok\r\n")).collect();
     let expected: Vec<String> = (0..300).map(|number| format!("test {number} ok")).collect();
+    let many = expected.join("\r\n");
     assert_eq!(told((80, 24), &[&many]), expected);
     let some: Vec<String> =
         (0..30).map(|tens| expected[tens * 10..][..10].join("\r\n") + "\r\n").collect();
@@ -127,6 +127,16 @@ fn a_box_that_moves_down_is_told_once() {
 }
 
 #[test]
+fn pictures_are_not_read_out() {
+    let logo = "  ▐▛███▜▌   Pony 1.0\r\n ▝▜█████▛▘  stable\r\n   ▘▘ ▝▝    ~/w\r\n⣀⣤⣤⣤⣀\r\n";
+    assert_eq!(told((80, 24), &[logo]), ["Pony 1.0", "stable", "~/w"]);
+    assert_eq!(
+        told((80, 24), &["⠋ Working\r\n── done ──\r\n    indented"]),
+        ["Working", "done", "    indented"]
+    );
+}
+
+#[test]
 fn a_whole_screen_repainted_is_nothing_new() {
     let paint = |rows: &[&str]| format!("\x1b[2J\x1b[H{}", rows.join("\r\n"));
     let (a, b) = (paint(&["menu", "apples", "pears"]), paint(&["menu", "pears", "plums"]));
@@ -146,9 +156,8 @@ fn no_control_sequence_and_no_trick_is_told() {
 fn expensive_sequences_are_cheap() {
     // Each of these asks for 65535 of something; together they would take minutes.
     let mut terminal = terminal(120, 40);
-    let wild: String =
-        "@LMPSTXABCDEFGdJK".chars().map(|last| format!("x\x1b[65535{last}")).collect();
-    terminal.feed(wild.repeat(200).as_bytes());
+    let wild = "@LMPSTXABCDEFGdJK".chars().map(|last| format!("x\x1b[65535{last}"));
+    terminal.feed(wild.collect::<Vec<_>>().concat().repeat(200).as_bytes());
     assert!(terminal.rows().len() <= 40);
 }
 
@@ -221,7 +230,7 @@ proptest! {
         every in 1usize..20,
     ) {
         let text: Vec<String> = lines.iter().map(|line| format!("{line}\r\n")).collect();
-        let chunks: Vec<String> = text.chunks(every).map(|lines| lines.concat()).collect();
+        let chunks: Vec<String> = text.chunks(every).map(<[String]>::concat).collect();
         let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
         prop_assert_eq!(told((40, 7), &chunks), lines);
     }

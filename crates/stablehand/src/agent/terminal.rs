@@ -45,7 +45,7 @@ pub(super) enum PromptForm {
 /// emulate: whatever says that it is another one, or how large that is, must go.
 pub const TERMINAL_ENV: &[(&str, Option<&str>)] = &[
     ("TERM", Some("xterm-256color")),
-    ("COLORTERM", None),
+    ("COLORTERM", Some("truecolor")),
     ("COLUMNS", None),
     ("LINES", None),
     ("TERM_PROGRAM", None),

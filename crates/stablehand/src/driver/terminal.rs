@@ -247,9 +247,13 @@ impl Driver<'_> {
             self.monitor.handle(input, now, &mut self.actions);
             self.facts.take(event);
         }
-        if !events.is_empty() {
-            // Nobody can tell from a screen what was done behind it.
-            self.facts.progress = super::Progress::SideEffects;
+        if events.is_empty() {
+            return;
+        }
+        // Nobody can tell from a screen what was done behind it.
+        self.facts.progress = super::Progress::SideEffects;
+        if let Some(terminal) = &mut self.terminal {
+            terminal.typist.was_shown();
         }
     }
 

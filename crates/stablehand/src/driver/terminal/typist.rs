@@ -65,6 +65,8 @@ enum Stage {
 pub(super) struct Typist {
     stage: Stage,
     heard: Option<Moment>,
+    /// There was something to read: a program that has only begun to start is not done.
+    has_shown: bool,
     leave: &'static [&'static str],
     leave_after: Option<Duration>,
 }
@@ -78,12 +80,17 @@ impl Typist {
     ) -> Self {
         let stage =
             if has_prompt { Stage::Before } else { Stage::Watching { since: Moment::START } };
-        Typist { stage, heard: None, leave, leave_after }
+        Typist { stage, heard: None, has_shown: false, leave, leave_after }
     }
 
     /// The program wrote something.
     pub(super) fn heard(&mut self, now: Moment) {
         self.heard = Some(now);
+    }
+
+    /// There is something to read on the screen.
+    pub(super) fn was_shown(&mut self) {
+        self.has_shown = true;
     }
 
     /// Everything that was to be typed was taken.
@@ -117,7 +124,7 @@ impl Typist {
             }
             Stage::Watching { since } => {
                 let quiet_since = self.heard.map_or(since, |heard| heard.max(since));
-                self.leave_after.map(|limit| quiet_since.plus(limit))
+                self.leave_after.filter(|_| self.has_shown).map(|limit| quiet_since.plus(limit))
             }
             Stage::Leaving { next, .. } => Some(next),
         }
@@ -140,13 +147,13 @@ impl Typist {
             Stage::Watching { .. } => {
                 Some(Deed::Leave(self.next_keys(0, now)?, self.leave_after.unwrap_or_default()))
             }
-            Stage::Leaving { keys, .. } => Some(match self.next_keys(keys, now) {
-                Some(keys) => Deed::Keys(keys),
-                None => {
-                    self.stage = Stage::Over;
-                    Deed::GiveUp
+            Stage::Leaving { keys, .. } => {
+                if let Some(keys) = self.next_keys(keys, now) {
+                    return Some(Deed::Keys(keys));
                 }
-            }),
+                self.stage = Stage::Over;
+                Some(Deed::GiveUp)
+            }
             Stage::Typing | Stage::Over => None,
         }
     }
@@ -202,6 +209,8 @@ mod tests {
     fn a_quiet_program_is_asked_to_leave_key_by_key() {
         let mut typist = Typist::new(false, &["a", "b"], Some(Duration::from_secs(2)));
         typist.heard(at(1000));
+        assert_eq!(typist.due(at(99_000)), None, "it has shown nothing yet");
+        typist.was_shown();
         assert_eq!(typist.due(at(2999)), None);
         let asked = Deed::Leave("a", Duration::from_secs(2));
         assert_eq!(typist.due(at(3000)), Some(asked));
@@ -216,6 +225,7 @@ mod tests {
     fn silence_counts_from_the_prompt_on() {
         let mut typist = Typist::new(true, &["a"], Some(Duration::from_secs(2)));
         assert_eq!(typist.due(at(3000)), Some(Deed::Prompt));
+        typist.was_shown();
         typist.was_taken(at(3000));
         assert_eq!(typist.due(at(3300)), Some(Deed::Enter));
         assert_eq!(typist.due(at(5299)), None);
