@@ -238,6 +238,7 @@ pub struct Keeper {
     channel: Channel,
     agent_pid: u32,
     cgroup: Option<PathBuf>,
+    transport: Transport,
     lost: bool,
 }
 
@@ -266,7 +267,14 @@ impl Keeper {
             .spawn()
             .map_err(keeper_error)?;
         // From here on, dropping this reaps the keeper whatever happens.
-        let mut keeper = Keeper { child, channel, agent_pid: 0, cgroup: None, lost: false };
+        let mut keeper = Keeper {
+            child,
+            channel,
+            agent_pid: 0,
+            cgroup: None,
+            transport: launch.transport,
+            lost: false,
+        };
         let answer = keeper.launch(launch, agents, deadline).map_err(|source| {
             if source.kind() == io::ErrorKind::TimedOut {
                 SpawnError::NoAnswer { program: program.program.clone(), limit: START_LIMIT }
@@ -390,9 +398,17 @@ impl Keeper {
         self.lost = true;
         // The handle remembers a reaped keeper and then signals nobody.
         let _gone = self.child.kill();
-        lost::sweep(self.child.id(), self.cgroup.as_deref());
+        self.sweep();
         // A keeper that even now does not vanish has to stay a zombie.
         let _stays = self.reap(REAP_LIMIT);
+    }
+
+    fn sweep(&self) {
+        let session = match self.transport {
+            Transport::Pty { .. } if self.agent_pid != 0 => Some(self.agent_pid),
+            Transport::Pty { .. } | Transport::Pipe => None,
+        };
+        lost::sweep(self.child.id(), session, self.cgroup.as_deref());
     }
 
     /// Waits for the keeper's end, but not for ever.
@@ -424,7 +440,7 @@ impl Drop for Keeper {
             Ok(None) => self.lose(),
             // Somebody has killed it just now.
             Ok(Some(status)) if status.code().is_none() => {
-                lost::sweep(self.child.id(), self.cgroup.as_deref());
+                self.sweep();
             }
             Ok(Some(_)) | Err(_) => {}
         }

@@ -154,3 +154,20 @@ fn a_reader_that_goes_away_ends_it() {
     drop(run.take_stdout());
     run.finish().assert_code(141).assert_within(secs(8));
 }
+
+#[test]
+fn little_is_left_when_the_keeper_is_killed() {
+    // Those in sessions of their own are beyond reach then, unless there is a cgroup; the jobs are not.
+    let env = place(
+        r#"set -m; sleep 1002 & (trap '' HUP; sleep 1003) & set +m
+           echo here; touch "$FAKE_AGENT_RECORD/ready"; sleep 1000"#,
+    );
+    let run = run(&env).flag("--idle-timeout", "30s").start();
+    env.record("ready");
+    env.wait_for_log("agent_spawned");
+    let keeper = env.log().one("agent_spawned")["keeper_pid"].as_i64().unwrap();
+    let keeper = nix::unistd::Pid::from_raw(i32::try_from(keeper).unwrap());
+    nix::sys::signal::kill(keeper, Signal::SIGKILL).unwrap();
+    run.finish().assert_code(1).assert_within(secs(6));
+    assert!(env.log().has("keeper_lost"));
+}

@@ -124,7 +124,8 @@ impl Typist {
             }
             Stage::Watching { since } => {
                 let quiet_since = self.heard.map_or(since, |heard| heard.max(since));
-                self.leave_after.filter(|_| self.has_shown).map(|limit| quiet_since.plus(limit))
+                let may_leave = self.has_shown && !self.leave.is_empty();
+                self.leave_after.filter(|_| may_leave).map(|limit| quiet_since.plus(limit))
             }
             Stage::Leaving { next, .. } => Some(next),
         }
@@ -219,6 +220,13 @@ mod tests {
         assert_eq!((typist.due(at(3399)), typist.due(at(3400))), (None, Some(Deed::Keys("b"))));
         assert_eq!((typist.due(at(8399)), typist.due(at(8400))), (None, Some(Deed::GiveUp)));
         assert_eq!(typist.deadline(), None);
+    }
+
+    #[test]
+    fn nobody_is_asked_to_leave_who_has_no_way_to() {
+        let mut typist = Typist::new(false, &[], Some(Duration::from_secs(2)));
+        typist.was_shown();
+        assert_eq!((typist.deadline(), typist.due(at(9000))), (None, None));
     }
 
     #[test]
