@@ -4,6 +4,7 @@ use super::{place, raw, run};
 use crate::support::secs;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use std::process::{Command, Stdio};
 
 /// Every way to get out of sight that a terminal offers: another session, a job of its own group,
 /// one that ignores the hangup, a stopped one.
@@ -155,14 +156,25 @@ fn a_reader_that_goes_away_ends_it() {
     run.finish().assert_code(141).assert_within(secs(8));
 }
 
+/// Starts us where no cgroup can be seen: with one, everybody could still be found.
+const WITHOUT_CGROUP: &str = r#"
+    while read -r _ _ _ _ point rest; do
+        case $rest in *' - cgroup2 '*) umount -l "$point";; esac
+    done </proc/self/mountinfo
+    exec "$0" "$@""#;
+
 #[test]
-fn little_is_left_when_the_keeper_is_killed() {
-    // Those in sessions of their own are beyond reach then, unless there is a cgroup; the jobs are not.
+fn the_jobs_are_gone_even_when_the_keeper_is_killed() {
     let env = place(
         r#"set -m; sleep 1002 & (trap '' HUP; sleep 1003) & set +m
            echo here; touch "$FAKE_AGENT_RECORD/ready"; sleep 1000"#,
     );
-    let run = run(&env).flag("--idle-timeout", "30s").start();
+    let may_hide = Command::new("unshare").args(["-m", "true"]).stderr(Stdio::null()).status();
+    let mut run = run(&env).flag("--idle-timeout", "30s");
+    if may_hide.is_ok_and(|status| status.success()) {
+        run = run.through(["unshare", "-m", "sh", "-c", WITHOUT_CGROUP]);
+    }
+    let run = run.start();
     env.record("ready");
     env.wait_for_log("agent_spawned");
     let keeper = env.log().one("agent_spawned")["keeper_pid"].as_i64().unwrap();
