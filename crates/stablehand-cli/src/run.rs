@@ -155,6 +155,9 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         dialect: first.dialect,
         status: true,
     };
+    if first.terminal.is_some() {
+        terminal::hush_emulator();
+    }
     // Before the log is made, so that a session that is taken leaves nothing behind.
     plan.check_lease()?;
     let mut house = House::open(&env, &setup)?;

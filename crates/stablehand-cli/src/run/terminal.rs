@@ -65,6 +65,17 @@ impl TerminalArgs {
     }
 }
 
+/// Keeps quiet about the emulator's own mishaps, which core survives: they would only frighten, and
+/// would be written across whatever is shown.
+pub(super) fn hush_emulator() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !panic.location().is_some_and(|place| place.file().contains("/vt100-")) {
+            usual(panic);
+        }
+    }));
+}
+
 fn size(text: &str) -> Result<TerminalSize, String> {
     let wrong = || format!("`{text}` is no size; write it as 120x40, columns first");
     let (cols, rows) = text.split_once(['x', 'X']).ok_or_else(wrong)?;

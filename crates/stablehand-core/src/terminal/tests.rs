@@ -162,6 +162,19 @@ fn expensive_sequences_are_cheap() {
 }
 
 #[test]
+fn an_emulator_that_gives_up_begins_anew() {
+    let mut terminal = terminal(21, 5);
+    // Half of a wide character is cut off by a smaller screen, and then written over.
+    terminal.feed("gone \x1b[1;20H界".as_bytes());
+    terminal.resize(TerminalSize::new(20, 5));
+    terminal.feed("\x1b[1;20Hx".as_bytes());
+    terminal.feed(b"\r\nhere again\x1b[6n");
+    assert!(terminal.last_lines(1) == ["here again"], "{:?}", terminal.rows());
+    assert_eq!(terminal.size(), TerminalSize::new(20, 5));
+    assert!(terminal.take_replies().ends_with(b";11R"));
+}
+
+#[test]
 fn the_last_lines_are_those_with_something_on_them() {
     let mut terminal = terminal(80, 24);
     terminal.feed(b"one\r\n\r\ntwo\r\n\x1b[1mthree\x1b[0m\r\n\r\n");
