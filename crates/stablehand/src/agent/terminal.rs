@@ -102,7 +102,12 @@ impl Agent {
         let env = own.map(|(name, value)| (name.into(), value.map(Into::into))).collect();
         let cwd = request.workspace.clone().filter(|_| self.workspace == Workspace::StartedThere);
         let launch = Launch { program, args, env, cwd, transport: Transport::Pty { size } };
-        let run = TerminalRun { type_prompt, leave: form.leave, ..TerminalRun::default() };
+        let run = TerminalRun {
+            type_prompt,
+            reads_keys: form.prompt == PromptForm::Argument,
+            leave: form.leave,
+            ..TerminalRun::default()
+        };
         Ok((Plan { launch, dialect: Dialect::Terminal }, run))
     }
 }

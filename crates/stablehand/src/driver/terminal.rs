@@ -11,7 +11,9 @@ use super::streams::Take;
 use super::{Driver, Phase, RunSpec, notes};
 use crate::clock::unix_now;
 use crate::keeper::{self, Transport};
+use crate::tree;
 use nix::errno::Errno;
+use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::write;
 use stablehand_core::event::{FailureKind, ProcessExit, TurnEnd, VerdictKind};
 use stablehand_core::monitor::{Input, Judgement};
@@ -35,6 +37,10 @@ const RESTLESS: Duration = Duration::from_secs(3);
 /// not listen gets no further answers.
 const MOST_UNSENT: usize = 64 << 10;
 
+/// From this share of one processor on, an agent that writes nothing is at work. Those that wait for
+/// a key use a few percent at the most.
+const BUSY_PERCENT: u128 = 15;
+
 /// So many lines of the screen are evidence.
 const EVIDENCE_LINES: usize = 12;
 
@@ -46,6 +52,8 @@ const QUOTED_LINES: usize = 3;
 pub struct TerminalRun {
     /// Type the prompt, and these keys behind it; without, it is among the arguments.
     pub type_prompt: Option<&'static str>,
+    /// Wait with that until the program reads keys itself.
+    pub reads_keys: bool,
     /// The keys that make the agent leave, one after the other.
     pub leave: &'static [&'static str],
     /// Ask it to leave once nothing was written for so long.
@@ -65,6 +73,8 @@ pub(super) struct AtTerminal {
     /// Since when there is something that no look has seen.
     unseen_since: Option<Moment>,
     drawn: Moment,
+    /// What its processes had used at the last look; only where silence has a meaning.
+    cpu_ms: u64,
 }
 
 /// Who gets the agent's standard input: the writer of the prompt, or the terminal.
@@ -82,6 +92,7 @@ pub(super) fn split_input(spec: &RunSpec, stdin: OwnedFd) -> (PromptWriter, Opti
         plan,
         unseen_since: None,
         drawn: Moment::START,
+        cpu_ms: 0,
     };
     (PromptWriter::closed(), Some(terminal))
 }
@@ -121,6 +132,12 @@ impl AtTerminal {
                 }
             }
         }
+    }
+
+    /// Whether whatever is typed now would still be taken for a line by the kernel.
+    fn edits_lines(&self) -> bool {
+        let settings = self.fd.as_ref().and_then(|fd| tcgetattr(fd).ok());
+        settings.is_some_and(|settings| settings.local_flags.contains(LocalFlags::ICANON))
     }
 
     fn look_at(&self) -> Option<Moment> {
@@ -183,6 +200,13 @@ impl Driver<'_> {
     /// Looks and types, when it is time.
     pub(super) fn advance_terminal(&mut self) {
         let now = self.clock.now();
+        if let Some(terminal) = &mut self.terminal
+            && terminal.plan.reads_keys
+            && terminal.typist.is_before()
+        {
+            let edits_lines = terminal.edits_lines();
+            terminal.typist.early(edits_lines);
+        }
         if self.terminal_deadline().is_none_or(|deadline| deadline > now) {
             return;
         }
@@ -207,6 +231,11 @@ impl Driver<'_> {
             Some(Deed::Enter) => {
                 let enter = self.terminal.as_ref().and_then(|terminal| terminal.plan.type_prompt);
                 self.type_keys(enter.unwrap_or_default().as_bytes());
+            }
+            Some(Deed::Leave(_, quiet)) if self.was_busy_for(quiet) => {
+                if let Some(terminal) = &mut self.terminal {
+                    terminal.typist.put_off(now);
+                }
             }
             Some(Deed::Leave(keys, quiet)) => {
                 let fields = notes::asked_to_leave(quiet);
@@ -236,6 +265,9 @@ impl Driver<'_> {
         }
         if let Some(terminal) = &mut self.terminal {
             terminal.unseen_since = None;
+            if terminal.plan.exit_when_quiet.is_some() {
+                self.note_processor_time(); // From here on it may be quiet.
+            }
         }
         self.log.decide(Level::Debug, "screen_settled", &notes::Nothing {}, None);
         let mut events = Vec::new();
@@ -255,6 +287,20 @@ impl Driver<'_> {
         if let Some(terminal) = &mut self.terminal {
             terminal.typist.was_shown();
         }
+    }
+
+    /// Whether the agent's processes have worked through a silence that has lasted for so long.
+    /// Remembers where their clocks stand now, for the next time.
+    fn was_busy_for(&mut self, quiet: Duration) -> bool {
+        let used = self.note_processor_time();
+        Duration::from_millis(used).as_millis() * 100 >= quiet.as_millis() * BUSY_PERCENT
+    }
+
+    /// What the agent's processes have used since the last call, in milliseconds.
+    fn note_processor_time(&mut self) -> u64 {
+        let total = tree::cpu_ms(&tree::descendants(self.keeper.pid()));
+        let Some(terminal) = &mut self.terminal else { return 0 };
+        total.saturating_sub(std::mem::replace(&mut terminal.cpu_ms, total))
     }
 
     /// It was quiet, was asked to leave, and is still there.

@@ -141,6 +141,15 @@ fn a_quiet_agent_is_asked_to_leave_where_that_is_wanted() {
 }
 
 #[test]
+fn an_agent_that_computes_in_silence_is_not_asked_to_leave() {
+    let env = place("echo 'let me think'; timeout 4 sh -c 'while :; do :; done'; echo thought");
+    let run = run(&env).flag("--idle-timeout", "20s").flag("--exit-when-quiet", "1s").finish();
+    run.assert_code(0).assert_at_least(secs(4));
+    assert!(run.stdout_text().contains("thought"), "{}", run.stdout_text());
+    assert!(!env.log().has("asked_to_leave"));
+}
+
+#[test]
 fn an_agent_that_does_not_leave_when_asked_is_stopped() {
     let env = place("stty -isig; echo 'I stay'; while :; do read more || sleep 1; done");
     let run = run(&env).flag("--idle-timeout", "30s").flag("--exit-when-quiet", "500ms").finish();

@@ -50,6 +50,24 @@ fn an_agent_that_does_not_read_its_prompt_hangs_nobody() {
 }
 
 #[test]
+fn an_agent_that_takes_its_time_to_start_gets_all_of_its_prompt() {
+    let prompt = "x".repeat(70_000);
+    let env = place(
+        r#"echo 'starting, in no hurry'; sleep 4; stty raw -echo; printf 'ready'
+           head -c 70001 > "$FAKE_AGENT_RECORD/got""#,
+    );
+    let run = env
+        .stablehand_run()
+        .flag("--agent-bin", env.path("agent.sh"))
+        .flag("--transport", "pty")
+        .flag("--idle-timeout", "10s")
+        .stdin(prompt.as_str())
+        .finish();
+    run.assert_code(0);
+    assert!(env.record("got") == prompt + "\r", "a part of it was lost");
+}
+
+#[test]
 fn a_paste_is_marked_where_the_agent_wants_it_marked() {
     let prompt = format!("one\ntwo\x1b[201~{}", "x".repeat(70_000));
     let wanted = format!("\x1b[200~one\rtwo[201~{}\x1b[201~\r", "x".repeat(70_000));

@@ -16,6 +16,11 @@ const SILENT_START: Duration = Duration::from_secs(3);
 /// A screen that never rests is typed at after this.
 const RESTLESS_START: Duration = Duration::from_secs(15);
 
+/// A program that draws reads keys itself; before it does, the kernel would take what is typed for
+/// a line and lose the rest. And before it has drawn anything to read it does not listen. One that
+/// has not come so far is typed at after this.
+const LATE_START: Duration = Duration::from_secs(30);
+
 /// From the last of the prompt to the key that sends it: programs take a key that comes at once for
 /// a part of the paste.
 const BEFORE_ENTER: Duration = Duration::from_millis(300);
@@ -65,6 +70,8 @@ enum Stage {
 pub(super) struct Typist {
     stage: Stage,
     heard: Option<Moment>,
+    /// The program does not read keys itself yet, although it will.
+    is_early: bool,
     /// There was something to read: a program that has only begun to start is not done.
     has_shown: bool,
     leave: &'static [&'static str],
@@ -80,12 +87,27 @@ impl Typist {
     ) -> Self {
         let stage =
             if has_prompt { Stage::Before } else { Stage::Watching { since: Moment::START } };
-        Typist { stage, heard: None, has_shown: false, leave, leave_after }
+        Typist { stage, heard: None, is_early: false, has_shown: false, leave, leave_after }
     }
 
     /// The program wrote something.
     pub(super) fn heard(&mut self, now: Moment) {
         self.heard = Some(now);
+    }
+
+    /// Whether the prompt is still to be typed.
+    pub(super) fn is_before(&self) -> bool {
+        self.stage == Stage::Before
+    }
+
+    /// Whether the program has yet to begin to read keys itself; it must have shown something, too.
+    pub(super) fn early(&mut self, edits_lines: bool) {
+        self.is_early = edits_lines || !self.has_shown;
+    }
+
+    /// The program is at work, although it writes nothing: the silence begins anew.
+    pub(super) fn put_off(&mut self, now: Moment) {
+        self.stage = Stage::Watching { since: now };
     }
 
     /// There is something to read on the screen.
@@ -113,6 +135,7 @@ impl Typist {
     /// When something is due, if nothing happens before.
     pub(super) fn deadline(&self) -> Option<Moment> {
         match self.stage {
+            Stage::Before if self.is_early => Some(Moment::START.plus(LATE_START)),
             Stage::Before => Some(match self.heard {
                 None => Moment::START.plus(SILENT_START),
                 Some(heard) => heard.plus(REST).min(Moment::START.plus(RESTLESS_START)),
@@ -207,6 +230,23 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_does_not_read_keys_yet_is_waited_for() {
+        let mut typist = Typist::new(true, &[], None);
+        typist.early(true);
+        typist.heard(at(100));
+        assert_eq!(typist.due(at(10_000)), None);
+        typist.early(false);
+        assert_eq!(typist.due(at(20_000)), None, "nothing was shown");
+        typist.was_shown();
+        typist.early(false);
+        typist.heard(at(20_000));
+        assert_eq!((typist.due(at(20_600)), typist.is_before()), (Some(Deed::Prompt), false));
+        let mut never = Typist::new(true, &[], None);
+        never.early(true);
+        assert_eq!((never.due(at(29_999)), never.due(at(30_000))), (None, Some(Deed::Prompt)));
+    }
+
+    #[test]
     fn a_quiet_program_is_asked_to_leave_key_by_key() {
         let mut typist = Typist::new(false, &["a", "b"], Some(Duration::from_secs(2)));
         typist.heard(at(1000));
@@ -220,6 +260,17 @@ mod tests {
         assert_eq!((typist.due(at(3399)), typist.due(at(3400))), (None, Some(Deed::Keys("b"))));
         assert_eq!((typist.due(at(8399)), typist.due(at(8400))), (None, Some(Deed::GiveUp)));
         assert_eq!(typist.deadline(), None);
+    }
+
+    #[test]
+    fn a_program_at_work_is_not_asked_to_leave() {
+        let mut typist = Typist::new(false, &["a"], Some(Duration::from_secs(2)));
+        typist.was_shown();
+        assert!(matches!(typist.due(at(2000)), Some(Deed::Leave("a", _))));
+        typist.put_off(at(2000));
+        assert!(!typist.has_asked());
+        assert_eq!(typist.due(at(3999)), None);
+        assert!(matches!(typist.due(at(4000)), Some(Deed::Leave("a", _))));
     }
 
     #[test]
