@@ -8,7 +8,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
-use stablehand::keeper::{AgentPipes, Keeper, KeeperProgram, Launch, Order, Report};
+use stablehand::keeper::{AgentPipes, Keeper, KeeperProgram, Launch, Order, Report, Transport};
 use std::fs::File;
 use std::io::{PipeReader, Read};
 use std::os::fd::OwnedFd;
@@ -74,8 +74,13 @@ fn start(chain: &Chain, role: Role, env: &[(&str, &str)]) -> Outcome<(Keeper, Ag
     let keeper = KeeperProgram { program: chain.wrap().to_owned(), args: vec![KEEPER.into()] };
     let mut all = vec![(agent::ROLE.into(), Some(role.name().into()))];
     all.extend(env.iter().map(|(name, value)| ((*name).into(), Some((*value).into()))));
-    let launch =
-        Launch { program: chain.agent().to_owned(), args: Vec::new(), env: all, cwd: None };
+    let launch = Launch {
+        program: chain.agent().to_owned(),
+        args: Vec::new(),
+        env: all,
+        cwd: None,
+        transport: Transport::Pipe,
+    };
     Ok(Keeper::start(&keeper, &launch)?)
 }
 

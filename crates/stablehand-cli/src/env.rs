@@ -1,9 +1,12 @@
 //! What surrounds us, read once at the start: variables, folders, terminals.
 
 use crate::failure::Failure;
+use crate::signals;
+use stablehand::agent::{NON_INTERACTIVE, NOT_AT_TERMINAL};
 use stablehand::keeper::KeeperProgram;
 use stablehand::manage::Surroundings;
 use stablehand::surroundings::state_folder;
+use stablehand_core::terminal::TerminalSize;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -32,6 +35,8 @@ pub struct Env {
     pub stderr_is_terminal: bool,
     /// Whether colours are unwanted.
     pub no_color: bool,
+    /// The size of the terminal that standard output is, where it is one.
+    pub terminal_size: Option<TerminalSize>,
 }
 
 impl Env {
@@ -50,6 +55,7 @@ impl Env {
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
             no_color: var("NO_COLOR").is_some(),
+            terminal_size: signals::terminal_size(),
         })
     }
 
@@ -89,11 +95,25 @@ impl Env {
 
     /// Variables for the agent that are not set yet.
     pub fn non_interactive(&self) -> Vec<(OsString, Option<OsString>)> {
-        stablehand::agent::NON_INTERACTIVE
+        NON_INTERACTIVE
             .iter()
             .filter(|(name, _)| std::env::var_os(name).is_none())
             .map(|(name, value)| (OsString::from(name), Some(OsString::from(value))))
             .collect()
+    }
+
+    /// The same for an agent at a terminal: its tools are still not to ask, but the agent itself
+    /// must not believe that nobody looks.
+    pub fn at_terminal(&self) -> Vec<(OsString, Option<OsString>)> {
+        let mut env = self.non_interactive();
+        env.retain(|(name, _)| NOT_AT_TERMINAL.iter().all(|not| name != not));
+        env.extend(NOT_AT_TERMINAL.iter().map(|name| (OsString::from(name), None)));
+        // Some go by any variable of a build service, but believe this one when it says no.
+        let mut names = std::env::vars_os().map(|(name, _)| name);
+        if names.any(|name| name.to_string_lossy().starts_with("CI_")) {
+            env.push(("CI".into(), Some("false".into())));
+        }
+        env
     }
 }
 

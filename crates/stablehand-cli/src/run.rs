@@ -1,6 +1,7 @@
 //! `stablehand run`: any agent, the modern limits, and another try where that is safe.
 
 mod plan;
+mod terminal;
 
 use crate::choice::ChoiceArgs;
 use crate::env::Env;
@@ -9,7 +10,6 @@ use crate::input;
 use crate::main_stablehand::PROGRAM;
 use crate::supervise::{Format, House, Settled, Setup};
 use plan::RunPlan;
-use stablehand::agent::Form;
 use stablehand::driver::{self, RunReport, RunSpec};
 use stablehand::log::Durability;
 use stablehand::recovery::{self, Next};
@@ -18,6 +18,7 @@ use stablehand_core::id::SessionId;
 use stablehand_core::record::Level;
 use stablehand_core::time::human;
 use std::time::Duration;
+use terminal::TerminalArgs;
 
 /// Run an agent, supervised: it cannot hang, leave processes behind or lose output.
 #[derive(Debug, clap::Args)]
@@ -33,11 +34,6 @@ pub struct RunArgs {
     /// What standard output carries [default: stream-json with -p, text without]
     #[arg(long, value_enum)]
     output_format: Option<Format>,
-
-    /// How we talk with the agent: pipe (the prompt, then its output), or two-way (it may also ask
-    /// us while it works; claude and codex can)
-    #[arg(long, value_enum, default_value_t = Transport::Pipe)]
-    transport: Transport,
 
     /// How often a run that hung or broke off is tried again, where that is safe
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -59,6 +55,9 @@ pub struct RunArgs {
     #[arg(long)]
     dry_run: bool,
 
+    #[command(flatten)]
+    terminal: TerminalArgs,
+
     /// When the log reaches the disk: in groups within 100 ms, or always before anybody sees it
     #[arg(long, value_name = "group|always", default_value = "group", value_parser = durability, help_heading = "Log")]
     log_sync: Durability,
@@ -73,24 +72,6 @@ fn durability(name: &str) -> Result<Durability, String> {
         "group" => Ok(Durability::Group),
         "always" => Ok(Durability::Always),
         _ => Err(format!("`{name}` is not a way to sync; choose group or always")),
-    }
-}
-
-/// How we talk with the agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Transport {
-    /// The prompt goes in, the output comes out.
-    Pipe,
-    /// Both speak while the agent works.
-    TwoWay,
-}
-
-impl Transport {
-    fn form(self) -> Form {
-        match self {
-            Transport::Pipe => Form::OneTurn,
-            Transport::TwoWay => Form::TwoWay,
-        }
     }
 }
 
@@ -121,6 +102,9 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         dialect: first.dialect,
         status: true,
     };
+    if first.terminal.is_some() {
+        terminal::hush_emulator();
+    }
     // Before the log is made, so that a session that is taken leaves nothing behind.
     plan.check_lease()?;
     let mut house = House::open(&env, &setup)?;

@@ -1,13 +1,16 @@
 //! Signals, turned into requests by a thread of their own.
 //!
 //! SIGINT, SIGTERM and SIGHUP stop the run (a second one kills at once, a third leaves at once: the
-//! keeper then finishes alone); SIGQUIT asks for a dump. SIGPIPE is ignored by Rust itself. Between
-//! runs, when nobody listens for requests, a stop ends the program.
+//! keeper then finishes alone); SIGQUIT asks for a dump; SIGWINCH tells the new size of our terminal.
+//! SIGPIPE is ignored by Rust itself. Between runs, when nobody listens for requests, a stop ends
+//! the program.
 
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::Signals;
 use stablehand::control::{Control, Request};
+use stablehand_core::terminal::TerminalSize;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -37,7 +40,7 @@ impl Attention {
 
 /// Starts the thread.
 pub fn watch(control: Control) -> std::io::Result<Attention> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT])?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH])?;
     let attention = Attention::default();
     let attentive = attention.clone();
     // A line editor may have the terminal in raw mode when we are told to leave.
@@ -48,6 +51,12 @@ pub fn watch(control: Control) -> std::io::Result<Attention> {
                 control.send(Request::Dump);
                 continue;
             }
+            if signal == SIGWINCH {
+                if let Some(size) = terminal_size() {
+                    control.send(Request::Resize(size));
+                }
+                continue;
+            }
             if attentive.counts() {
                 control.send(Request::Stop { signal });
             } else {
@@ -56,6 +65,17 @@ pub fn watch(control: Control) -> std::io::Result<Attention> {
         }
     })?;
     Ok(attention)
+}
+
+/// The size of the terminal that standard output is, where it is one.
+#[expect(unsafe_code, reason = "there is no safe wrapper for this request")]
+pub fn terminal_size() -> Option<TerminalSize> {
+    let mut size = nix::pty::Winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    let stdout = std::io::stdout().as_raw_fd();
+    // SAFETY: TIOCGWINSZ writes one `winsize` through the pointer, which is valid for the call.
+    let status = unsafe { nix::libc::ioctl(stdout, nix::libc::TIOCGWINSZ, &raw mut size) };
+    (status == 0 && size.ws_col > 0 && size.ws_row > 0)
+        .then(|| TerminalSize::new(size.ws_col, size.ws_row))
 }
 
 #[expect(clippy::exit, reason = "nobody is there who could return")]

@@ -130,6 +130,7 @@ impl Wrap {
             resumed_from: request.resume,
             leases: None,
             verify: false,
+            terminal: None,
         };
         let (report, settled) = house.run(&spec);
         complain(house, &report);

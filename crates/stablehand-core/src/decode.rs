@@ -15,6 +15,7 @@ mod opencode;
 mod questions;
 mod qwen;
 mod summary;
+mod terminal;
 
 use crate::event::EventKind;
 use crate::json::Scan;
@@ -29,6 +30,7 @@ pub use failure::failure_of;
 pub use gemini::GeminiDecoder;
 pub use opencode::OpenCodeDecoder;
 pub use summary::{Summary, Totals};
+pub use terminal::TerminalDecoder;
 
 /// How much of a line is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +55,12 @@ pub trait Decode: Send {
 
     /// The agent's own name for the last line's type, such as `tool_call/started`; empty for none.
     fn last_type(&self) -> &str;
+
+    /// The decoder of a terminal, where this is one: what it says also depends on looks that are
+    /// taken from outside, and on the size of the screen.
+    fn as_terminal(&mut self) -> Option<&mut TerminalDecoder> {
+        None
+    }
 }
 
 /// The dialects that can be read.
@@ -74,6 +82,8 @@ pub enum Dialect {
     Claude,
     /// `qwen --output-format stream-json`.
     Qwen,
+    /// Whatever a program draws at a terminal. It has no terminal event: its exit decides.
+    Terminal,
 }
 
 impl Dialect {
@@ -87,6 +97,7 @@ impl Dialect {
         Dialect::OpenCode,
         Dialect::Copilot,
         Dialect::Qwen,
+        Dialect::Terminal,
     ];
 
     /// The name on the command line.
@@ -100,6 +111,7 @@ impl Dialect {
             Dialect::CodexApp => "codex-app",
             Dialect::Claude => "claude",
             Dialect::Qwen => "qwen",
+            Dialect::Terminal => "terminal",
         }
     }
 
@@ -119,6 +131,7 @@ impl Dialect {
             Dialect::CodexApp => Box::new(CodexAppDecoder::default()),
             Dialect::Claude => Box::new(ClaudeDecoder::default()),
             Dialect::Qwen => Box::new(qwen::decoder()),
+            Dialect::Terminal => Box::new(TerminalDecoder::default()),
         }
     }
 
@@ -132,7 +145,8 @@ impl Dialect {
             | Dialect::OpenCode
             | Dialect::Copilot
             | Dialect::Codex
-            | Dialect::Qwen => None,
+            | Dialect::Qwen
+            | Dialect::Terminal => None,
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod monitor;
 pub mod record;
 pub mod replay;
 pub mod speak;
+pub mod terminal;
 pub mod text;
 pub mod time;
 pub mod transcript;

@@ -176,6 +176,18 @@ impl LineSplitter {
         None
     }
 
+    /// Like [`next`](Self::next), but where no line is complete what there is of it, as a part: for
+    /// streams that nobody may wait for. A character that is not complete is held back, unless
+    /// `all` of it is wanted.
+    pub fn next_or_held(&mut self, all: bool) -> Option<Line<'_>> {
+        let held = self.buffer.get(self.start..self.end)?;
+        if held.len() > self.cut_limit() || memchr::memchr(b'\n', held).is_some() {
+            return self.next();
+        }
+        let len = if all { held.len() } else { whole_characters(held) };
+        (len > 0).then(|| self.take_part(len))
+    }
+
     /// The end of the stream: what is left, without its newline.
     pub fn finish(&mut self) -> Option<Line<'_>> {
         if self.start == self.end {
@@ -235,10 +247,14 @@ impl LineSplitter {
     }
 
     fn cut_part(&mut self) -> Line<'_> {
-        let part = if self.inside_long_line { Part::Middle } else { Part::First };
         let from = self.start;
         let window = self.buffer.get(from..from + self.cut_limit()).unwrap_or_default();
-        let to = from + character_boundary(window);
+        self.take_part(character_boundary(window))
+    }
+
+    fn take_part(&mut self, len: usize) -> Line<'_> {
+        let part = if self.inside_long_line { Part::Middle } else { Part::First };
+        let (from, to) = (self.start, self.start + len);
         let offset = self.offset;
         self.inside_long_line = true;
         self.start = to;
@@ -257,6 +273,14 @@ impl LineSplitter {
         self.start = self.base;
         self.passed = self.base;
         self.end = self.base + held;
+    }
+}
+
+/// Like [`character_boundary`], but nothing where all there is may become a character.
+fn whole_characters(held: &[u8]) -> usize {
+    match held {
+        [0xc0..=0xf7] | [0xe0..=0xf7, 0x80..=0xbf] | [0xf0..=0xf7, 0x80..=0xbf, 0x80..=0xbf] => 0,
+        _ => character_boundary(held),
     }
 }
 

@@ -7,9 +7,10 @@
 use crate::decode::{Decode, Depth, Dialect};
 use crate::event::{Event, EventKind, Origin};
 use crate::id::{RunId, Seq, SessionId};
-use crate::json::{self, Memo, Value};
+use crate::json::{self, Memo, Object, Value};
 use crate::line::{Line, Part, WHOLE_LIMIT};
 use crate::record::{Reader, Record, Stream};
+use crate::terminal::TerminalSize;
 use crate::time::UnixMillis;
 
 /// Turns records into events.
@@ -73,6 +74,8 @@ impl EventReader {
                         self.run = RunId(run);
                     }
                 }
+                self.terminal(message, fields);
+                self.stamp(*at, Origin::Agent, out);
                 if message == "agent_exited" {
                     self.decoder.finish(self.depth, &mut self.kinds);
                     self.stamp(*at, Origin::Agent, out);
@@ -83,6 +86,24 @@ impl EventReader {
                 }
             }
             Record::Foreign(_) | Record::Broken(_) => {}
+        }
+    }
+
+    /// What we did to the terminal of an agent that has one, its decoder has to do again.
+    fn terminal(&mut self, message: &str, fields: &Object<'_>) {
+        let Some(decoder) = self.decoder.as_terminal() else { return };
+        match message {
+            "agent_spawned" | "terminal_resized" => {
+                let side = |name| {
+                    let number = fields.get(name).and_then(Value::i64);
+                    number.and_then(|number| u16::try_from(number).ok())
+                };
+                if let (Some(cols), Some(rows)) = (side("cols"), side("rows")) {
+                    decoder.terminal().resize(TerminalSize::new(cols, rows));
+                }
+            }
+            "screen_settled" => decoder.settle(self.depth, &mut self.kinds),
+            _ => {}
         }
     }
 
@@ -101,6 +122,12 @@ impl EventReader {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,
         };
+        if self.dialect == Dialect::Terminal && stream == Stream::Stdout {
+            // A screen has no lines: what was written in parts is drawn in parts.
+            let line = Line { bytes, offset: 0, part: Part::Middle, newline };
+            self.decoder.line(&line, &json::Scan::Text, self.depth, &mut self.kinds);
+            return self.stamp(at, Origin::Agent, out);
+        }
         let joined;
         let (bytes, cut) = if part {
             let Some((whole, cut)) = reader.join(bytes, last, WHOLE_LIMIT) else { return };

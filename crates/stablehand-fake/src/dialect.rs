@@ -82,7 +82,7 @@ pub(crate) fn writer(dialect: Dialect) -> Option<Box<dyn Speak>> {
         Dialect::Gemini => Box::new(gemini::Gemini::default()),
         Dialect::OpenCode => Box::new(opencode::OpenCode::default()),
         Dialect::Qwen => Box::new(qwen::Qwen::default()),
-        Dialect::Copilot => return None,
+        Dialect::Copilot | Dialect::Terminal => return None,
     })
 }
 
@@ -109,7 +109,7 @@ pub fn version_line(dialect: Dialect) -> &'static str {
         Dialect::Gemini => "0.61.0",
         Dialect::OpenCode => "1.18.33",
         Dialect::Qwen => "0.24.4",
-        Dialect::Copilot => "",
+        Dialect::Copilot | Dialect::Terminal => "",
     }
 }
 
@@ -123,6 +123,7 @@ pub fn program(dialect: Dialect) -> &'static str {
         Dialect::OpenCode => "opencode",
         Dialect::Copilot => "copilot",
         Dialect::Qwen => "qwen",
+        Dialect::Terminal => "",
     }
 }
 

@@ -119,6 +119,11 @@ impl TestEnv {
         self.path("record")
     }
 
+    /// What marks every process of this test, as the value of [`census::MARKER`].
+    pub fn marker(&self) -> &str {
+        &self.marker
+    }
+
     /// The binaries.
     pub fn bins(&self) -> &Bins {
         &self.bins

@@ -12,7 +12,7 @@ mod kill;
 mod launch;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use stablehand::keeper::{AgentPipes, Keeper, KeeperProgram, Launch, Report};
+use stablehand::keeper::{AgentPipes, Keeper, KeeperProgram, Launch, Report, Transport};
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -52,6 +52,7 @@ fn launch<A: Into<OsString>>(program: &str, args: impl IntoIterator<Item = A>) -
         args: args.into_iter().map(Into::into).collect(),
         env: Vec::new(),
         cwd: None,
+        transport: Transport::Pipe,
     }
 }
 

@@ -12,10 +12,12 @@ mod gemini;
 mod opencode;
 mod plan;
 mod qwen;
+mod terminal;
 
 pub use plan::{Form, Mode, NON_INTERACTIVE, Plan, PlanError, PlanRequest, redacted};
+pub use terminal::{NOT_AT_TERMINAL, TERMINAL_ENV, TerminalForm};
 
-use crate::keeper::Launch;
+use crate::keeper::{Launch, Transport};
 use crate::manage::{Capabilities, Recipes};
 use stablehand_core::Dialect;
 use stablehand_core::event::FailureKind;
@@ -52,6 +54,8 @@ pub struct Row {
     pub can: Capabilities,
     /// How it is asked about everything else.
     pub manage: Recipes,
+    /// How it is used at a terminal, where it can be.
+    pub terminal: Option<TerminalForm>,
 }
 
 /// How one process takes many turns.
@@ -163,7 +167,7 @@ impl Agent {
     /// Its program with native arguments, for a question that is not a run.
     pub(crate) fn command(self, program: PathBuf, args: Vec<OsString>) -> Launch {
         let env = self.row().env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
-        Launch { program, args, env: env.collect(), cwd: None }
+        Launch { program, args, env: env.collect(), cwd: None, transport: Transport::Pipe }
     }
 
     /// The modes that it has.
@@ -352,6 +356,7 @@ mod tests {
                 .into(),
             env: Vec::new(),
             cwd: None,
+            transport: Transport::Pipe,
         };
         let shown = redacted(&launch).join(" ");
         assert!(!shown.contains("k1") && !shown.contains("k2") && shown.ends_with("-p"), "{shown}");

@@ -6,6 +6,7 @@
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::{pipe, read, write};
 use stablehand_core::speak::Answer;
+use stablehand_core::terminal::TerminalSize;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,6 +37,8 @@ pub enum Request {
     },
     /// No prompt comes any more: the process may end after the turn that is on.
     Finish,
+    /// Our own terminal has another size; an agent at a terminal that follows ours gets it too.
+    Resize(TerminalSize),
 }
 
 /// Speaks to a driver.

@@ -20,12 +20,14 @@ mod status;
 mod stop;
 mod streams;
 mod talk;
+mod terminal;
 
 pub use ending::{Ending, RunReport};
 pub use facts::{Facts, Progress};
 pub use status::{StatusCell, StatusLine};
 pub use stop::Stages;
 pub use talk::{Approvals, TalkSpec};
+pub use terminal::TerminalRun;
 
 use crate::agent::{self, ExitMeaning};
 use crate::clock::{RunClock, unix_now};
@@ -99,6 +101,8 @@ pub struct RunSpec {
     pub leases: Option<PathBuf>,
     /// Keep a digest of what was read.
     pub verify: bool,
+    /// What is done at the agent's terminal, where it has one: the prompt may have to be typed.
+    pub terminal: Option<TerminalRun>,
 }
 
 /// Who is shown what, while the run goes on.
@@ -127,12 +131,14 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 let speaker = spec.dialect.speaker(&talk.opening)?;
                 Some(Talk::new(talk, speaker))
             });
+            let (prompt, terminal) = terminal::split_input(spec, pipes.stdin, talk.is_some());
             let mut driver = Driver {
                 clock: RunClock::start(),
                 monitor: Monitor::new(spec.limits.clone(), stablehand_core::Moment::START),
                 stdout: StdoutStream::new(pipes.stdout, spec.dialect, spec.verify),
                 stderr: StderrStream::new(pipes.stderr),
-                prompt: talk::writer(pipes.stdin, &spec.prompt, talk.is_some()),
+                prompt,
+                terminal,
                 talk,
                 asking: false,
                 facts: Facts::default(),
@@ -188,6 +194,7 @@ struct Driver<'a> {
     talk: Option<Talk>,
     /// A question of the agent's waits for somebody.
     asking: bool,
+    terminal: Option<terminal::AtTerminal>,
     facts: Facts,
     actions: Vec<Action>,
     stop: StopState,
@@ -236,6 +243,7 @@ impl Driver<'_> {
             self.advance_talk();
             self.judge_if_due();
             self.act();
+            self.advance_terminal();
             self.advance_stop();
             self.advance_phase();
             self.show_status();
@@ -247,6 +255,7 @@ impl Driver<'_> {
     fn finish(&mut self) -> RunReport {
         self.read_rest();
         self.act();
+        self.conclude_by_exit();
         let report = RunReport {
             end: self.conclude(),
             exit: self.exit.unwrap_or(ProcessExit::Unknown),
@@ -258,7 +267,7 @@ impl Driver<'_> {
             verdict: self.judged.take(),
             failure: None,
             usage: self.facts.usage,
-            last_text: None,
+            last_text: self.last_screen(),
             stderr_tail: self.stderr.tail_text(),
             bytes: self.stdout.bytes(),
             digest: self.stdout.digest(),

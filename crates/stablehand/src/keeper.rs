@@ -3,7 +3,8 @@
 //! ```text
 //! supervisor (us)
 //!   └─ keeper     its own session, adopts every orphan below it, one thread
-//!        └─ agent its own process group, no terminal, default signals, three pipes to us
+//!        └─ agent its own process group, no terminal, default signals, three pipes to us;
+//!                 or its own session at a pseudo-terminal, of which we hold the other side
 //! ```
 //!
 //! The keeper is this program started again with a hidden argument ([`KeeperProgram`]), and talks
@@ -33,12 +34,14 @@ mod cgroup;
 mod isolate;
 mod lost;
 mod pipes;
+mod pty;
 mod serve;
 mod spawn;
 mod stop;
 mod wire;
 
 pub use pipes::AgentPipes;
+pub(crate) use pty::set_size;
 pub use serve::serve;
 
 use nix::errno::Errno;
@@ -46,6 +49,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use serde::{Deserialize, Serialize};
 use stablehand_core::event::{ProcessExit, ProcessRow};
+use stablehand_core::terminal::TerminalSize;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -91,6 +95,22 @@ pub struct Launch {
     pub env: Vec<(OsString, Option<OsString>)>,
     /// Its working directory; ours where absent.
     pub cwd: Option<PathBuf>,
+    /// What its standard streams are.
+    pub transport: Transport,
+}
+
+/// What an agent's standard streams are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// Three pipes.
+    #[default]
+    Pipe,
+    /// A pseudo-terminal of its own, which is also its controlling terminal: the agent leads a
+    /// session, not only a process group.
+    Pty {
+        /// The size that it has from the start.
+        size: TerminalSize,
+    },
 }
 
 /// What the keeper can be told to do.
@@ -172,8 +192,8 @@ pub enum SpawnError {
         /// What the system said.
         source: io::Error,
     },
-    /// We have no descriptors or memory left for the pipes.
-    #[error("could not make the pipes for the agent")]
+    /// We have no descriptors, memory or pseudo-terminals left.
+    #[error("could not make the pipes or the terminal for the agent")]
     Pipes {
         /// What the system said.
         source: io::Error,
@@ -218,6 +238,7 @@ pub struct Keeper {
     channel: Channel,
     agent_pid: u32,
     cgroup: Option<PathBuf>,
+    transport: Transport,
     lost: bool,
 }
 
@@ -229,7 +250,11 @@ impl Keeper {
         launch: &Launch,
     ) -> Result<(Keeper, AgentPipes), SpawnError> {
         let deadline = Instant::now() + START_LIMIT;
-        let (ours, agents) = pipes::make().map_err(|source| SpawnError::Pipes { source })?;
+        let (ours, agents) = match launch.transport {
+            Transport::Pipe => pipes::make(),
+            Transport::Pty { size } => pty::make(size),
+        }
+        .map_err(|source| SpawnError::Pipes { source })?;
         let keeper_error = |source| SpawnError::Keeper { program: program.program.clone(), source };
         let (here, there) = UnixStream::pair().map_err(keeper_error)?;
         let channel = Channel::new(here).map_err(keeper_error)?;
@@ -242,7 +267,14 @@ impl Keeper {
             .spawn()
             .map_err(keeper_error)?;
         // From here on, dropping this reaps the keeper whatever happens.
-        let mut keeper = Keeper { child, channel, agent_pid: 0, cgroup: None, lost: false };
+        let mut keeper = Keeper {
+            child,
+            channel,
+            agent_pid: 0,
+            cgroup: None,
+            transport: launch.transport,
+            lost: false,
+        };
         let answer = keeper.launch(launch, agents, deadline).map_err(|source| {
             if source.kind() == io::ErrorKind::TimedOut {
                 SpawnError::NoAnswer { program: program.program.clone(), limit: START_LIMIT }
@@ -371,9 +403,17 @@ impl Keeper {
         self.lost = true;
         // The handle remembers a reaped keeper and then signals nobody.
         let _gone = self.child.kill();
-        lost::sweep(self.child.id(), self.cgroup.as_deref());
+        self.sweep();
         // A keeper that even now does not vanish has to stay a zombie.
         let _stays = self.reap(REAP_LIMIT);
+    }
+
+    fn sweep(&self) {
+        let session = match self.transport {
+            Transport::Pty { .. } if self.agent_pid != 0 => Some(self.agent_pid),
+            Transport::Pty { .. } | Transport::Pipe => None,
+        };
+        lost::sweep(self.child.id(), session, self.cgroup.as_deref());
     }
 
     /// Waits for the keeper's end, but not for ever.
@@ -405,7 +445,7 @@ impl Drop for Keeper {
             Ok(None) => self.lose(),
             // Somebody has killed it just now.
             Ok(Some(status)) if status.code().is_none() => {
-                lost::sweep(self.child.id(), self.cgroup.as_deref());
+                self.sweep();
             }
             Ok(Some(_)) | Err(_) => {}
         }

@@ -1,10 +1,12 @@
 //! From what was typed to what will be done; nothing is touched yet.
 
 use super::RunArgs;
+use super::terminal::Wanted;
 use crate::env::Env;
 use crate::failure::Failure;
 use stablehand::agent::{self, Agent, PlanRequest, ToolsSeen};
-use stablehand::driver::{Approvals, RunSpec, Stages, TalkSpec};
+use stablehand::driver::{Approvals, RunSpec, Stages, TalkSpec, TerminalRun};
+use stablehand::keeper::Transport;
 use stablehand::lease::Lease;
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
@@ -28,6 +30,7 @@ pub(super) struct RunPlan {
     keep_env: bool,
     observe_only: bool,
     verify: bool,
+    terminal: Option<Wanted>,
 }
 
 impl RunPlan {
@@ -48,7 +51,7 @@ impl RunPlan {
                 continue_latest: choice.continue_latest,
                 force: choice.force,
                 mode: choice.mode,
-                form: args.transport.form(),
+                form: args.terminal.form(),
                 model: choice.model.clone(),
                 workspace: choice.workspace.clone(),
                 partial_output: true,
@@ -61,6 +64,7 @@ impl RunPlan {
             keep_env: choice.keep_env,
             observe_only: args.observe_only,
             verify: args.verify,
+            terminal: args.terminal.wanted(env)?,
         })
     }
 
@@ -74,9 +78,12 @@ impl RunPlan {
         let continue_latest = self.request.continue_latest && resume.is_none();
         let request =
             PlanRequest { resume: resume.clone(), continue_latest, ..self.request.clone() };
-        let mut plan = self.agent.plan(self.program.clone(), &request)?;
+        let (mut plan, terminal) = self.launch(&request, prompt)?;
         if !self.keep_env {
-            plan.launch.env.extend(self.env.non_interactive());
+            plan.launch.env.extend(match terminal {
+                None => self.env.non_interactive(),
+                Some(_) => self.env.at_terminal(),
+            });
         }
         Ok(RunSpec {
             run: stablehand::new_run_id(),
@@ -97,7 +104,28 @@ impl RunPlan {
             resumed_from: resume,
             leases: Some(self.leases.clone()),
             verify: self.verify,
+            terminal,
         })
+    }
+
+    /// How it is started: with pipes, or at a terminal.
+    fn launch(
+        &self,
+        request: &PlanRequest,
+        prompt: &[u8],
+    ) -> Result<(agent::Plan, Option<TerminalRun>), Failure> {
+        let Some(wanted) = self.terminal else {
+            return Ok((self.agent.plan(self.program.clone(), request)?, None));
+        };
+        let prompt = String::from_utf8_lossy(prompt);
+        let program = self.program.clone();
+        let (plan, run) = self.agent.plan_at_terminal(program, request, &prompt, wanted.size)?;
+        let run = TerminalRun {
+            exit_when_quiet: wanted.exit_when_quiet,
+            follow_size: wanted.follow_size,
+            ..run
+        };
+        Ok((plan, Some(run)))
     }
 
     /// Refuses early where another run has the session; the driver takes the lease itself.
@@ -127,22 +155,34 @@ pub(super) fn print(spec: &RunSpec, plan: &RunPlan) -> Result<u8, Failure> {
         .iter()
         .map(|meaning| (meaning.code.to_string(), meaning.text.into()))
         .collect();
+    let (transport, size) = match spec.launch.transport {
+        Transport::Pipe if spec.talk.is_some() => ("two-way", None),
+        Transport::Pipe => ("pipe", None),
+        Transport::Pty { size } => ("pty", Some(size.to_string())),
+    };
+    let bytes = spec.prompt.len();
+    let stdin = match spec.terminal {
+        None if spec.talk.is_some() => format!("the prompt, {bytes} bytes, in a conversation"),
+        None => format!("the prompt, {bytes} bytes, then closed"),
+        Some(TerminalRun { type_prompt: None, .. }) => "the terminal".to_owned(),
+        Some(_) => format!("the terminal; the prompt, {bytes} bytes, is typed"),
+    };
     let text = serde_json::json!({
         "agent": spec.agent,
         "program": argv.first(),
         "args": argv.get(1..),
         "env": env,
         "cwd": spec.launch.cwd,
-        "stdin": match &spec.talk {
-            None => format!("the prompt, {} bytes, then closed", spec.prompt.len()),
-            Some(_) => format!("the prompt, {} bytes, in a conversation", spec.prompt.len()),
-        },
         "tools_seen": match plan.agent.row().tools {
             ToolsSeen::BeginningAndEnd => "when they begin and when they end",
             ToolsSeen::AfterTheFact => "only when they are over",
         },
         "interrupted_by": if spec.talk.is_some() { "a message, then signals" } else { "signals" },
         "exit_codes": exit_codes,
+        "transport": transport,
+        "size": size,
+        "exit_when_quiet": spec.terminal.and_then(|terminal| terminal.exit_when_quiet).map(human),
+        "stdin": stdin,
         "dialect": spec.dialect.name(),
         "resume": spec.resumed_from,
         "log_dir": plan.log_dir,

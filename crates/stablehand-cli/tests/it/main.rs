@@ -28,4 +28,6 @@ mod support;
 #[cfg(test)]
 mod talk;
 #[cfg(test)]
+mod terminal;
+#[cfg(test)]
 mod text_mode;

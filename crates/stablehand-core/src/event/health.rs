@@ -147,4 +147,7 @@ pub struct Evidence {
     pub pipe_unread: Option<u64>,
     /// The agent's processes.
     pub processes: Vec<ProcessRow>,
+    /// The last lines on its screen, where it runs at a terminal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub screen: Vec<String>,
 }

@@ -122,3 +122,43 @@ proptest! {
         prop_assert_eq!(chunked.1, input);
     }
 }
+
+proptest! {
+    #[test]
+    fn a_stream_that_nobody_waits_for_holds_no_more_than_half_a_character(
+        input in prop::collection::vec(
+            prop_oneof![any::<u8>(), Just(b'\n'), Just(0xe2), Just(0x94), Just(0x80)],
+            0..200,
+        ),
+        chunks in prop::collection::vec(1usize..20, 1..5),
+    ) {
+        let mut splitter = LineSplitter::new(64, 16);
+        let (mut lines, mut emitted): (Vec<Owned>, Vec<u8>) = (Vec::new(), Vec::new());
+        let mut rest = input.as_slice();
+        for size in chunks.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let n = (*size).min(rest.len());
+            splitter.space()[..n].copy_from_slice(&rest[..n]);
+            splitter.filled(n);
+            rest = &rest[n..];
+            while let Some(line) = splitter.next_or_held(false) {
+                lines.push(line.into());
+            }
+            prop_assert!(splitter.held() <= 3, "{} bytes held", splitter.held());
+            emitted.extend_from_slice(splitter.emitted());
+        }
+        splitter.space();
+        while let Some(line) = splitter.next_or_held(true) {
+            lines.push(line.into());
+        }
+        prop_assert_eq!(splitter.held(), 0);
+        while let Some(line) = splitter.finish() {
+            lines.push(line.into());
+        }
+        emitted.extend_from_slice(splitter.emitted());
+        prop_assert_eq!(rejoin(&lines), input.clone());
+        prop_assert_eq!(emitted, input);
+    }
+}

@@ -370,6 +370,7 @@ impl Monitor {
             cpu_window_ms: self.cpu.map(|(_, window)| millis(window)),
             pipe_unread: None,
             processes: Vec::new(),
+            screen: Vec::new(),
         }
     }
 

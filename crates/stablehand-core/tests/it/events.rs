@@ -126,6 +126,7 @@ fn evidence() -> Evidence {
             cpu_ms: 0,
             name: text(),
         }],
+        screen: vec!["Trust this folder?".into()],
     }
 }
 

@@ -5,7 +5,7 @@
 //! to be killed, for a minute at most.
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use stablehand::keeper::{Keeper, KeeperProgram, Launch, serve};
+use stablehand::keeper::{Keeper, KeeperProgram, Launch, Transport, serve};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -33,6 +33,7 @@ fn supervise(command: Vec<OsString>) -> Result<(), Box<dyn std::error::Error>> {
         args: command.collect(),
         env: Vec::new(),
         cwd: None,
+        transport: Transport::Pipe,
     };
     let (keeper, pipes) = Keeper::start(&keeper, &launch)?;
     // The agent's first line says that its tree stands; pass it on behind the pids.

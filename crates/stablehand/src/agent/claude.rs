@@ -7,6 +7,7 @@
 mod manage;
 
 use super::plan::{flag, option, words};
+use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm, push_prompt};
 use super::{Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
@@ -37,6 +38,11 @@ pub(super) static ROW: Row = Row {
     limits: as_they_are,
     can: manage::CAN,
     manage: manage::RECIPES,
+    terminal: Some(TerminalForm {
+        arguments: at_terminal,
+        prompt: PromptForm::Argument,
+        leave: CTRL_C_TWICE,
+    }),
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
@@ -61,4 +67,16 @@ fn common(args: &mut Vec<OsString>, request: &PlanRequest) {
     args.extend(request.mode_words(MODES));
     flag(args, "--dangerously-skip-permissions", request.force);
     args.extend(request.extra.iter().cloned());
+}
+
+fn at_terminal(request: &PlanRequest, prompt: Option<&str>) -> Vec<OsString> {
+    let mut args = Vec::new();
+    option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
+    option(&mut args, "--model", request.model.as_ref());
+    if request.force {
+        args.push("--dangerously-skip-permissions".into());
+    }
+    args.extend(request.extra.iter().cloned());
+    push_prompt(&mut args, prompt);
+    args
 }

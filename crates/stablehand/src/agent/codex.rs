@@ -7,6 +7,7 @@
 mod manage;
 
 use super::plan::{flag, option, words};
+use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm, push_prompt};
 use super::{Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
@@ -30,6 +31,11 @@ pub(super) static ROW: Row = Row {
     limits: as_they_are,
     can: manage::CAN,
     manage: manage::RECIPES,
+    terminal: Some(TerminalForm {
+        arguments: at_terminal,
+        prompt: PromptForm::Argument,
+        leave: CTRL_C_TWICE,
+    }),
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
@@ -49,5 +55,17 @@ fn arguments(request: &PlanRequest) -> Vec<OsString> {
 fn two_way(request: &PlanRequest) -> Vec<OsString> {
     let mut args = words(&["app-server"]);
     args.extend(request.extra.iter().cloned());
+    args
+}
+
+fn at_terminal(request: &PlanRequest, prompt: Option<&str>) -> Vec<OsString> {
+    let mut args = Vec::new();
+    option(&mut args, "--model", request.model.as_ref());
+    if request.force {
+        args.push("--dangerously-bypass-approvals-and-sandbox".into());
+    }
+    args.extend(request.extra.iter().cloned());
+    option(&mut args, "resume", request.resume.as_ref().map(|id| &id.0));
+    push_prompt(&mut args, prompt);
     args
 }

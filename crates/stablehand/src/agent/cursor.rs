@@ -7,6 +7,7 @@
 mod manage;
 
 use super::plan::{flag, option, words};
+use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm, push_prompt};
 use super::{Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
@@ -29,6 +30,11 @@ pub(super) static ROW: Row = Row {
     limits: as_they_are,
     can: manage::CAN,
     manage: manage::RECIPES,
+    terminal: Some(TerminalForm {
+        arguments: at_terminal,
+        prompt: PromptForm::Argument,
+        leave: CTRL_C_TWICE,
+    }),
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
@@ -41,5 +47,18 @@ fn arguments(request: &PlanRequest) -> Vec<OsString> {
     args.extend(request.mode_words(MODES));
     flag(&mut args, "--stream-partial-output", request.partial_output);
     args.extend(request.extra.iter().cloned());
+    args
+}
+
+fn at_terminal(request: &PlanRequest, prompt: Option<&str>) -> Vec<OsString> {
+    let mut args = Vec::new();
+    option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
+    if request.force {
+        args.push("--force".into());
+    }
+    option(&mut args, "--model", request.model.as_ref());
+    option(&mut args, "--workspace", request.workspace.as_ref());
+    args.extend(request.extra.iter().cloned());
+    push_prompt(&mut args, prompt);
     args
 }

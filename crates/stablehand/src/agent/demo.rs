@@ -6,6 +6,7 @@
 mod manage;
 
 use super::plan::{option, words};
+use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
 use super::{PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
@@ -27,6 +28,12 @@ pub(super) static ROW: Row = Row {
     limits: as_they_are,
     can: manage::CAN,
     manage: manage::RECIPES,
+    terminal: Some(TerminalForm {
+        arguments: |request, _typed| arguments(request),
+        // It reads its prompt to the end, which at a terminal is Ctrl-D at the beginning of a line.
+        prompt: PromptForm::Typed("\r\x04"),
+        leave: CTRL_C_TWICE,
+    }),
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {

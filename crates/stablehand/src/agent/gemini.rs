@@ -7,6 +7,7 @@
 mod manage;
 
 use super::plan::{flag, option, words};
+use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
 use super::{ExitMeaning, Mode, PlanRequest, Row, ToolsSeen, Workspace};
 use stablehand_core::Dialect;
 use stablehand_core::event::FailureKind;
@@ -59,6 +60,11 @@ pub(super) static ROW: Row = Row {
     limits,
     can: manage::CAN,
     manage: manage::RECIPES,
+    terminal: Some(TerminalForm {
+        arguments: at_terminal,
+        prompt: PromptForm::Argument,
+        leave: CTRL_C_TWICE,
+    }),
 };
 
 /// Ten silent tries with growing pauses take up to six minutes.
@@ -77,5 +83,18 @@ fn arguments(request: &PlanRequest) -> Vec<OsString> {
     args.extend(request.mode_words(MODES));
     flag(&mut args, "--yolo", request.force);
     args.extend(request.extra.iter().cloned());
+    args
+}
+
+/// The prompt stands in one word with its option, so that it may begin with a dash.
+fn at_terminal(request: &PlanRequest, prompt: Option<&str>) -> Vec<OsString> {
+    let mut args = Vec::new();
+    option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
+    option(&mut args, "--model", request.model.as_ref());
+    if request.force {
+        args.push("--yolo".into());
+    }
+    args.extend(request.extra.iter().cloned());
+    args.extend(prompt.map(|prompt| format!("--prompt-interactive={prompt}").into()));
     args
 }

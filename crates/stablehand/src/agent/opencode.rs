@@ -6,6 +6,7 @@
 mod manage;
 
 use super::plan::{flag, option, words};
+use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
 use super::{Mode, PlanRequest, Row, ToolsSeen, Workspace};
 use stablehand_core::Dialect;
 use stablehand_core::monitor::Limits;
@@ -28,6 +29,11 @@ pub(super) static ROW: Row = Row {
     limits,
     can: manage::CAN,
     manage: manage::RECIPES,
+    terminal: Some(TerminalForm {
+        arguments: at_terminal,
+        prompt: PromptForm::Argument,
+        leave: CTRL_C_TWICE,
+    }),
 };
 
 /// Its first line comes with the first step, when the model has begun to answer.
@@ -46,5 +52,15 @@ fn arguments(request: &PlanRequest) -> Vec<OsString> {
     flag(&mut args, "--thinking", request.partial_output);
     flag(&mut args, "--auto", request.force);
     args.extend(request.extra.iter().cloned());
+    args
+}
+
+/// The prompt stands in one word with its option, so that it may begin with a dash.
+fn at_terminal(request: &PlanRequest, prompt: Option<&str>) -> Vec<OsString> {
+    let mut args = Vec::new();
+    option(&mut args, "--session", request.resume.as_ref().map(|id| &id.0));
+    option(&mut args, "--model", request.model.as_ref());
+    args.extend(request.extra.iter().cloned());
+    args.extend(prompt.map(|prompt| format!("--prompt={prompt}").into()));
     args
 }

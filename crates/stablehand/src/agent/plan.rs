@@ -4,7 +4,7 @@
 //! a command line may be written down. What an agent calls things is in its row.
 
 use super::{Agent, Workspace};
-use crate::keeper::Launch;
+use crate::keeper::{Launch, Transport};
 use stablehand_core::Dialect;
 use stablehand_core::id::SessionId;
 use stablehand_core::speak::{Access, Opening};
@@ -87,6 +87,12 @@ pub enum PlanError {
         /// The names that were tried.
         looked_for: String,
     },
+    /// It cannot be used at a terminal.
+    #[error("{agent} has no interactive form")]
+    NoTerminalForm {
+        /// Which agent.
+        agent: &'static str,
+    },
     /// An id that the agent would read as an option, or that holds control characters.
     #[error(
         "`{id}` cannot be a session id: it is empty, begins with a dash or has control characters"
@@ -130,14 +136,7 @@ impl Agent {
     /// The plan for a request.
     pub fn plan(self, program: PathBuf, request: &PlanRequest) -> Result<Plan, PlanError> {
         let row = self.row();
-        if let Some(id) = request.resume.as_ref().filter(|id| !id.is_safe_argument()) {
-            let id = stablehand_core::text::excerpt(id.0.as_bytes(), 64);
-            return Err(PlanError::UnsafeSession { id });
-        }
-        if let Some(mode) = request.mode.filter(|mode| self.modes().all(|has| has != *mode)) {
-            let has: Vec<_> = self.modes().map(Mode::name).collect();
-            return Err(PlanError::NoSuchMode { agent: row.name, mode, has: has.join(", ") });
-        }
+        self.check(request)?;
         let (args, dialect, opening) = match (request.form, &row.two_way) {
             (Form::OneTurn, _) => ((row.arguments)(request), row.dialect, None),
             (Form::TwoWay, Some(way)) => {
@@ -147,8 +146,21 @@ impl Agent {
         };
         let env = row.env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
         let cwd = request.workspace.clone().filter(|_| row.workspace == Workspace::StartedThere);
-        let launch = Launch { program, args, env: env.collect(), cwd };
+        let launch = Launch { program, args, env: env.collect(), cwd, transport: Transport::Pipe };
         Ok(Plan { launch, dialect, opening })
+    }
+
+    /// Refuses what the agent would misunderstand.
+    pub(super) fn check(self, request: &PlanRequest) -> Result<(), PlanError> {
+        if let Some(id) = request.resume.as_ref().filter(|id| !id.is_safe_argument()) {
+            let id = stablehand_core::text::excerpt(id.0.as_bytes(), 64);
+            return Err(PlanError::UnsafeSession { id });
+        }
+        if let Some(mode) = request.mode.filter(|mode| self.modes().all(|has| has != *mode)) {
+            let has: Vec<_> = self.modes().map(Mode::name).collect();
+            return Err(PlanError::NoSuchMode { agent: self.name(), mode, has: has.join(", ") });
+        }
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 mod manage;
 
 use super::plan::{flag, option, words};
+use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
 use super::{Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
@@ -24,6 +25,11 @@ pub(super) static ROW: Row = Row {
     limits: as_they_are,
     can: manage::CAN,
     manage: manage::RECIPES,
+    terminal: Some(TerminalForm {
+        arguments: at_terminal,
+        prompt: PromptForm::Argument,
+        leave: CTRL_C_TWICE,
+    }),
 };
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
@@ -34,5 +40,18 @@ fn arguments(request: &PlanRequest) -> Vec<OsString> {
     args.extend(request.mode_words(MODES));
     flag(&mut args, "--yolo", request.force);
     args.extend(request.extra.iter().cloned());
+    args
+}
+
+/// The prompt stands in one word with its option, so that it may begin with a dash.
+fn at_terminal(request: &PlanRequest, prompt: Option<&str>) -> Vec<OsString> {
+    let mut args = Vec::new();
+    option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
+    option(&mut args, "--model", request.model.as_ref());
+    if request.force {
+        args.push("--yolo".into());
+    }
+    args.extend(request.extra.iter().cloned());
+    args.extend(prompt.map(|prompt| format!("--prompt-interactive={prompt}").into()));
     args
 }

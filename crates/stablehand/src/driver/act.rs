@@ -98,7 +98,8 @@ impl Driver<'_> {
         }
     }
 
-    fn judged(&mut self, mut judgement: Judgement, now: Moment) {
+    pub(super) fn judged(&mut self, mut judgement: Judgement, now: Moment) {
+        self.look_at_screen(&mut judgement);
         let evidence = &mut judgement.evidence;
         evidence.processes = tree::descendants(self.keeper.pid());
         evidence.pipe_unread = self.stdout.fd().and_then(notes::unread);
@@ -175,6 +176,7 @@ impl Driver<'_> {
         self.log.decide(level, "agent_killed", &fields, None);
         self.log.flush();
         self.prompt.close();
+        self.type_no_more();
         let order = match stage {
             Stage::Interrupt => Order::Interrupt,
             Stage::Terminate => Order::Terminate,
@@ -268,6 +270,7 @@ impl Driver<'_> {
         let mut evidence = self.monitor.snapshot(self.clock.now());
         evidence.processes = tree::descendants(self.keeper.pid());
         evidence.pipe_unread = self.stdout.fd().and_then(notes::unread);
+        evidence.screen = self.screen_lines();
         let fields = notes::dump(self.monitor.health(), &evidence);
         self.log.decide(Level::Warn, "state_dump", &fields, None);
         self.log.flush();

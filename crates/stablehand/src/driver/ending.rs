@@ -156,7 +156,10 @@ impl RunReport {
     /// Finds the last text of a run without a terminal event. The log has it; reading it back once
     /// is cheaper than keeping every text of every run.
     pub(super) fn with_last_words(mut self, log: &mut Log, began: u64, dialect: Dialect) -> Self {
-        if matches!(self.end.end, SessionEnd::Success | SessionEnd::AgentError) {
+        // The screen of an agent at a terminal says more than its last message.
+        self.last_text.take_if(|_| self.end.end == SessionEnd::Success);
+        let told = matches!(self.end.end, SessionEnd::Success | SessionEnd::AgentError);
+        if told || self.last_text.is_some() {
             return self;
         }
         log.flush();

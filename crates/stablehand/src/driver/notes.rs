@@ -4,7 +4,7 @@ use super::RunSpec;
 use super::facts::Facts;
 use super::stop::Stage;
 use crate::agent;
-use crate::keeper::{Keeper, SpawnError};
+use crate::keeper::{Keeper, SpawnError, Transport};
 use serde::Serialize;
 use serde_json::{Value, json};
 use stablehand_core::event::{
@@ -12,6 +12,7 @@ use stablehand_core::event::{
 };
 use stablehand_core::id::CallId;
 use stablehand_core::monitor::Judgement;
+use stablehand_core::terminal::TerminalSize;
 use stablehand_core::text::excerpt;
 use stablehand_core::time::{human, millis};
 use std::fmt::Write as _;
@@ -31,7 +32,7 @@ pub(crate) fn word<T: Serialize>(value: &T) -> String {
 }
 
 pub(super) fn spawned(spec: &RunSpec, keeper: &Keeper) -> Value {
-    json!({
+    let mut fields = json!({
         "run": spec.run,
         "agent": spec.agent,
         "pid": keeper.agent_pid(),
@@ -40,7 +41,28 @@ pub(super) fn spawned(spec: &RunSpec, keeper: &Keeper) -> Value {
         "cwd": spec.launch.cwd,
         "prompt_bytes": spec.prompt.len(),
         "resumed_from": spec.resumed_from,
-    })
+    });
+    // Whoever replays the log has to draw on a screen of the same size.
+    if let (Transport::Pty { size }, Some(fields)) = (spec.launch.transport, fields.as_object_mut())
+    {
+        fields.insert("transport".into(), "pty".into());
+        fields.insert("cols".into(), size.cols().into());
+        fields.insert("rows".into(), size.rows().into());
+    }
+    fields
+}
+
+pub(super) fn resized(size: TerminalSize) -> Value {
+    json!({ "cols": size.cols(), "rows": size.rows() })
+}
+
+pub(super) fn typed(prompt_bytes: usize) -> Value {
+    json!({ "bytes": prompt_bytes, "text": "typing the prompt at the agent's terminal" })
+}
+
+pub(super) fn asked_to_leave(quiet: Duration) -> Value {
+    let text = format!("nothing was written for {}; asking the agent to leave", human(quiet));
+    json!({ "quiet_ms": millis(quiet), "text": text })
 }
 
 pub(super) fn spawn_failed(spec: &RunSpec, error: &SpawnError) -> Value {
@@ -220,6 +242,9 @@ pub(super) fn dump(health: Health, evidence: &Evidence) -> Value {
             row.cpu_ms,
             excerpt(row.name.as_bytes(), 40)
         );
+    }
+    for line in &evidence.screen {
+        let _infallible = write!(text, "\n  screen: {}", excerpt(line.as_bytes(), 120));
     }
     json!({ "text": text, "health": health, "evidence": evidence })
 }

@@ -44,6 +44,11 @@ impl PromptWriter {
         PromptWriter { stays_open: true, ..PromptWriter::new(stdin, Vec::new()) }
     }
 
+    /// Nothing to write, and nobody to write to.
+    pub(super) fn closed() -> Self {
+        PromptWriter { stdin: None, waiting: Vec::new(), written: 0, stays_open: false }
+    }
+
     /// The descriptor to wait for, while there is something to do.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         let busy = self.written < self.waiting.len() || !self.stays_open;

@@ -21,6 +21,7 @@ enum Source {
     Stdout,
     Stderr,
     Prompt,
+    Terminal,
     Keeper,
     Requests,
     StdoutSink,
@@ -57,6 +58,9 @@ impl Driver<'_> {
         }
         if ready.contains(&Source::Prompt) {
             self.write_prompt();
+        }
+        if ready.contains(&Source::Terminal) {
+            self.write_terminal();
         }
         for (source, sink) in [
             (Source::StdoutSink, &mut self.faces.stdout),
@@ -118,6 +122,9 @@ impl Driver<'_> {
         if let Some(sample) = &self.sample {
             next = next.min(sample.due);
         }
+        if let Some(deadline) = self.terminal_deadline() {
+            next = next.min(deadline);
+        }
         next.since(now)
     }
 
@@ -136,6 +143,10 @@ impl Driver<'_> {
         }
         if let Some(fd) = self.prompt.fd() {
             add(fd, PollFlags::POLLOUT, Source::Prompt);
+        }
+        if let Some(fd) = self.terminal.as_ref().and_then(super::terminal::AtTerminal::wants_write)
+        {
+            add(fd, PollFlags::POLLOUT, Source::Terminal);
         }
         add(self.keeper.fd(), PollFlags::POLLIN, Source::Keeper);
         add(self.requests.fd(), PollFlags::POLLIN, Source::Requests);
@@ -169,6 +180,7 @@ impl Driver<'_> {
                 }
                 Request::Dump => self.dump(),
                 Request::ReaderGone => self.stop_for_lost_reader(),
+                Request::Resize(size) => self.resize_terminal(size),
                 request => self.serve_talk(request),
             }
         }

@@ -11,6 +11,7 @@ use crate::sink::PassThrough;
 use nix::errno::Errno;
 use nix::unistd::read;
 use sha2::{Digest, Sha256};
+use stablehand_core::decode::TerminalDecoder;
 use stablehand_core::event::EventKind;
 use stablehand_core::json::{Memo, Scan};
 use stablehand_core::monitor::Input;
@@ -32,6 +33,17 @@ pub(super) struct StdoutStream {
     events: Vec<EventKind>,
     bytes: u64,
     hash: Option<Sha256>,
+}
+
+/// Which bytes are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Take {
+    /// Those of the last read, as far as they are complete.
+    Read,
+    /// Those that wait for more, although the stream has not ended.
+    Held,
+    /// The last ones.
+    Rest,
 }
 
 /// What a read found.
@@ -75,6 +87,16 @@ impl StdoutStream {
 
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.fd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The screen that the output is drawn on, where it is a terminal's.
+    pub(super) fn screen(&mut self) -> Option<&mut TerminalDecoder> {
+        self.decoder.as_terminal()
+    }
+
+    /// Whether a part of a character waits for the rest.
+    pub(super) fn holds_some(&self) -> bool {
+        self.splitter.held() > 0
     }
 
     /// The bytes that were passed on last.
@@ -131,7 +153,7 @@ impl Driver<'_> {
             }
             match read_some(self.stdout.fd.as_ref(), &mut self.stdout.splitter) {
                 Found::Bytes { may_be_more } => {
-                    self.take_stdout(false);
+                    self.take_stdout(Take::Read);
                     if !may_be_more {
                         return true;
                     }
@@ -176,24 +198,30 @@ impl Driver<'_> {
         if let Some(sink) = &mut self.faces.stdout {
             sink.let_go(self.log);
         }
-        self.take_stdout(true);
+        self.take_stdout(Take::Rest);
         self.take_stderr(true);
         self.stdout.fd = None;
         self.stderr.fd = None;
     }
 
     /// What came to standard output: through scan, log, decoder and monitor, then to the sink.
-    fn take_stdout(&mut self, at_end: bool) {
+    pub(super) fn take_stdout(&mut self, take: Take) {
         let now = self.clock.now();
+        let (at_end, at_once) = (take == Take::Rest, self.terminal.is_some());
         self.log.set_time(unix_now());
         let from = self.log.position();
         let StdoutStream { splitter, decoder, events, memo, .. } = &mut self.stdout;
-        if at_end {
+        if take != Take::Read {
             splitter.space();
         }
         let mut chunk_offset = None;
         loop {
-            let line = if at_end { splitter.finish() } else { splitter.next() };
+            let line = match take {
+                Take::Rest => splitter.finish(),
+                Take::Held => splitter.next_or_held(true),
+                Take::Read if at_once => splitter.next_or_held(false),
+                Take::Read => splitter.next(),
+            };
             let Some(line) = line else { break };
             let scan = if line.part == Part::Whole { memo.scan(line.bytes) } else { Scan::Text };
             let at = (line.offset - *chunk_offset.get_or_insert(line.offset)) as usize;
@@ -239,6 +267,9 @@ impl Driver<'_> {
             if at_end {
                 sink.let_go(self.log);
             }
+        }
+        if at_once {
+            self.terminal_was_drawn(now);
         }
         self.heard(now);
     }

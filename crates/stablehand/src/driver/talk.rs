@@ -328,7 +328,7 @@ impl Driver<'_> {
                 self.answer(&id, &answer, "person");
                 self.hold_for_questions(now);
             }
-            Request::Stop { .. } | Request::Dump | Request::ReaderGone => {}
+            Request::Stop { .. } | Request::Dump | Request::ReaderGone | Request::Resize(_) => {}
         }
     }
 

@@ -2,7 +2,9 @@
 //!
 //! No proof is possible any more, since the orphans now belong to somebody else. But the agent dies
 //! with its keeper, the cgroup (where there is one) is still exact, and so is the session: its
-//! number is the keeper's pid, which cannot be reused before we reap the keeper.
+//! number is the keeper's pid, which cannot be reused before we reap the keeper. An agent at
+//! a terminal has a session of its own: its number is the agent's pid, which nobody can get while
+//! the session has a member, and not at once when it has none.
 
 use super::cgroup;
 use crate::tree::{Process, Snapshot};
@@ -16,9 +18,9 @@ const LIMIT: Duration = Duration::from_millis(500);
 /// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Kills the members of the session of `keeper`, their descendants, and everything in `cgroup`.
-/// Must be called before the keeper is reaped.
-pub(super) fn sweep(keeper: u32, cgroup: Option<&Path>) {
+/// Kills the members of the session of `keeper` and of `agent_session`, where there is one, their
+/// descendants, and everything in `cgroup`. Must be called before the keeper is reaped.
+pub(super) fn sweep(keeper: u32, agent_session: Option<u32>, cgroup: Option<&Path>) {
     let deadline = Instant::now() + LIMIT;
     loop {
         let emptied = cgroup.is_none_or(|folder| {
@@ -29,6 +31,7 @@ pub(super) fn sweep(keeper: u32, cgroup: Option<&Path>) {
         let snapshot = Snapshot::take();
         let members: Vec<&Process> = snapshot
             .session(keeper)
+            .chain(agent_session.into_iter().flat_map(|session| snapshot.session(session)))
             .filter(|process| process.pid != keeper && process.is_alive())
             .collect();
         if (emptied && members.is_empty()) || Instant::now() >= deadline {

@@ -12,7 +12,8 @@ use std::os::fd::{AsFd, OwnedFd};
 #[cfg(target_os = "linux")]
 const OUTPUT_SIZES: [i32; 3] = [1 << 20, 512 << 10, 256 << 10];
 
-/// Our ends of the agent's pipes: close-on-exec and non-blocking.
+/// Our ends of the agent's pipes: close-on-exec and non-blocking. Of a terminal, the first two are
+/// the same, and the third has ended.
 #[derive(Debug)]
 pub struct AgentPipes {
     /// What we write, the agent reads.
@@ -39,7 +40,7 @@ pub(super) fn make() -> io::Result<(AgentPipes, [OwnedFd; 3])> {
     Ok((ours, [agent_stdin.into(), agent_stdout.into(), agent_stderr.into()]))
 }
 
-fn set_nonblocking(end: &OwnedFd) -> io::Result<()> {
+pub(super) fn set_nonblocking(end: &OwnedFd) -> io::Result<()> {
     let flags = OFlag::from_bits_retain(fcntl(end, FcntlArg::F_GETFL)?);
     fcntl(end, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
     Ok(())

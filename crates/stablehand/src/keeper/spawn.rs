@@ -6,7 +6,7 @@
 
 use super::cgroup::Cgroup;
 use super::wire::FailedStage;
-use crate::keeper::Launch;
+use crate::keeper::{Launch, Transport};
 use nix::errno::Errno;
 use std::ffi::OsStr;
 use std::io;
@@ -75,8 +75,15 @@ fn execute(
         .args(&launch.args)
         .stdin(Stdio::from(stdin))
         .stdout(Stdio::from(stdout))
-        .stderr(Stdio::from(stderr))
-        .process_group(0);
+        .stderr(Stdio::from(stderr));
+    let at_terminal = match launch.transport {
+        Transport::Pipe => {
+            command.process_group(0);
+            false
+        }
+        // Whoever leads a group cannot begin a session, which makes a group as well.
+        Transport::Pty { .. } => true,
+    };
     for (name, value) in &launch.env {
         match value {
             Some(value) => command.env(name, value),
@@ -85,18 +92,32 @@ fn execute(
     }
     // SAFETY: the closure only makes system calls that are allowed between fork and exec, and
     // allocates nothing.
-    unsafe { command.pre_exec(move || prepare_agent(entrance, keeper)) };
+    unsafe { command.pre_exec(move || prepare_agent(entrance, keeper, at_terminal)) };
     // Dropping the handle neither waits nor kills; the keeper reaps all its children alike.
     command.spawn().map(|child| child.id())
 }
 
 /// Runs in the child, between fork and exec.
-fn prepare_agent(entrance: Option<RawFd>, keeper: u32) -> io::Result<()> {
+fn prepare_agent(entrance: Option<RawFd>, keeper: u32, at_terminal: bool) -> io::Result<()> {
     reset_signals();
+    if at_terminal {
+        take_terminal()?;
+    }
     if let Some(entrance) = entrance {
         enter_cgroup(entrance);
     }
     die_with(keeper)
+}
+
+/// Begins a session whose terminal is the one on standard input. Its id, and that of the group in
+/// the terminal's foreground, is the agent's own, as orders to the agent's group expect.
+#[expect(unsafe_code, reason = "there is no safe wrapper for this request")]
+fn take_terminal() -> io::Result<()> {
+    nix::unistd::setsid()?;
+    // SAFETY: the request takes an integer, and standard input is open.
+    let status = unsafe { nix::libc::ioctl(0, nix::libc::TIOCSCTTY as _, 0) };
+    Errno::result(status)?;
+    Ok(())
 }
 
 /// Undoes what somebody before us may have ignored: exec resets handlers, but not `SIG_IGN`.

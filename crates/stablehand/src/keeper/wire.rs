@@ -5,11 +5,12 @@
 //! does not take yet waits in memory, so a stopped peer can never stop us. This file decides
 //! nothing about processes.
 
-use crate::keeper::{Launch, Order};
+use crate::keeper::{Launch, Order, Transport};
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use stablehand_core::event::{ProcessExit, ProcessRow};
+use stablehand_core::terminal::TerminalSize;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -74,6 +75,9 @@ pub(crate) struct LaunchRequest {
     args: Vec<Vec<u8>>,
     env: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     cwd: Option<Vec<u8>>,
+    /// Columns and rows, where the pipe ends are those of a terminal.
+    #[serde(default)]
+    terminal: Option<(u16, u16)>,
 }
 
 impl From<&Launch> for LaunchRequest {
@@ -88,6 +92,10 @@ impl From<&Launch> for LaunchRequest {
                 .map(|(name, value)| (bytes(name), value.as_deref().map(bytes)))
                 .collect(),
             cwd: launch.cwd.as_ref().map(|cwd| bytes(cwd.as_os_str())),
+            terminal: match launch.transport {
+                Transport::Pipe => None,
+                Transport::Pty { size } => Some((size.cols(), size.rows())),
+            },
         }
     }
 }
@@ -104,6 +112,9 @@ impl From<LaunchRequest> for Launch {
                 .map(|(name, value)| (text(name), value.map(text)))
                 .collect(),
             cwd: request.cwd.map(|cwd| PathBuf::from(text(cwd))),
+            transport: request.terminal.map_or(Transport::Pipe, |(cols, rows)| Transport::Pty {
+                size: TerminalSize::new(cols, rows),
+            }),
         }
     }
 }
@@ -270,6 +281,7 @@ mod tests {
             args: vec![odd.clone(), OsString::new()],
             env: vec![(odd.clone(), Some(odd.clone())), (OsString::from("GONE"), None)],
             cwd: Some(PathBuf::from(&odd)),
+            transport: Transport::Pty { size: TerminalSize::new(90, 30) },
         };
         let (mut ours, mut theirs) = pair();
         ours.push(&ToKeeper::Launch(LaunchRequest::from(&launch))).unwrap();
