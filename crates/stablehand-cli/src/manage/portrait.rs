@@ -57,30 +57,42 @@ fn blank(found: &Found) -> Portrait {
 fn portrait(desk: &Desk, found: &Found) -> Portrait {
     let mut portrait = blank(found);
     let Some(program) = &found.program else { return portrait };
-    for question in [Question::Version, Question::Login, Question::About] {
-        match desk.ask(found.agent, program, question) {
-            Ok((Answer::Version(version), _)) => portrait.version = Some(version),
-            Ok((Answer::Login(login), _)) => portrait.login = Some(login),
-            Ok((Answer::About(about), _)) => {
-                portrait.model = about.model;
-                portrait.facts = about.facts;
-            }
-            Ok(_) | Err(AskError::Unsupported { .. }) => {}
-            Err(error) => {
-                // One that does not start or hangs would do so for each question.
-                let stop = matches!(error, AskError::TimedOut { .. } | AskError::Start { .. });
-                portrait.broken |= stop && question == Question::Version;
-                portrait.troubles.push(why(error));
-                if stop {
-                    break;
-                }
-            }
+    let ask = |question| desk.ask(found.agent, program, question).map(|(answer, _)| answer);
+    portrait.broken = !portrait.learn(ask(Question::Version));
+    // One that does not start or hangs would do so for each question.
+    if !portrait.broken {
+        let (login, about) = std::thread::scope(|scope| {
+            let about = scope.spawn(|| ask(Question::About));
+            (ask(Question::Login), about.join())
+        });
+        portrait.learn(login);
+        if let Ok(about) = about {
+            portrait.learn(about);
         }
     }
     portrait
 }
 
 impl Portrait {
+    /// Takes an answer in; false when the program does not start or does not answer.
+    fn learn(&mut self, answer: Result<Answer, AskError>) -> bool {
+        match answer {
+            Ok(Answer::Version(version)) => self.version = Some(version),
+            Ok(Answer::Login(login)) => self.login = Some(login),
+            Ok(Answer::About(about)) => {
+                self.model = about.model;
+                self.facts = about.facts;
+            }
+            Ok(_) | Err(AskError::Unsupported { .. }) => {}
+            Err(error) => {
+                let alive = !matches!(error, AskError::TimedOut { .. } | AskError::Start { .. });
+                self.troubles.push(why(error));
+                return alive;
+            }
+        }
+        true
+    }
+
     /// For programs.
     pub(crate) fn json(&self) -> Value {
         let (can, recipes) = (&self.agent.row().can, &self.agent.row().manage);
