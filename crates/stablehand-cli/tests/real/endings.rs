@@ -53,7 +53,7 @@ fn killed_in_a_tool(real: &Real) {
 
 /// A model that stops in the middle of its answer is found out, and the session can be used again.
 fn stalled_then_resumed(real: &Real) {
-    let stalled = told(real.run("stall").flag("--idle-timeout", "3s").args(["Say something."]));
+    let stalled = told(real.run("stall").flag("--idle-timeout", "5s").args(["Say something."]));
     stalled.finished.assert_code(2);
     let logs = real.env.logs();
     let verdict = logs[0].one("hang_detected");
