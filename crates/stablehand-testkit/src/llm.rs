@@ -239,14 +239,14 @@ impl Shared {
             let text = conversation.schema.as_ref().map(|schema| tools::sample(schema).to_string());
             return Turn { text: text.as_deref().unwrap_or(SIDE_TEXT).into(), ..Turn::default() };
         }
-        let Some(Fault::FirstRequests { status, count }) = turn.fault else { return turn };
+        let Some(Fault::FirstRequests { count, fault }) = turn.fault else { return turn };
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let so_far = failures.entry(scene.name).or_default();
         if *so_far == count {
             return scene.turn(conversation.rounds + 1);
         }
         *so_far += 1;
-        Turn { fault: Some(Fault::Status(status)), ..turn }
+        Turn { fault: Some(*fault), ..turn }
     }
 }
 

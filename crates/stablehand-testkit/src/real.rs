@@ -7,6 +7,8 @@
 use crate::census;
 use crate::env::{Bins, Run, TestEnv};
 use crate::llm::FakeLlm;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
@@ -216,6 +218,15 @@ impl Real {
             let log = self.env.log_tail();
             assert!(since.elapsed() < census::PATIENCE, "left behind: {living:#?}\n{log}");
             std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Real {
+    /// A test that failed leaves nobody behind either, not even who has lost the marker.
+    fn drop(&mut self) {
+        for pid in self.living().into_keys() {
+            let _gone_by_itself = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
     }
 }

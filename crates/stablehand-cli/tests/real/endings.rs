@@ -3,14 +3,16 @@
 use crate::support::{for_each_agent, told};
 use nix::sys::signal::Signal;
 use stablehand_testkit::Running;
-use stablehand_testkit::llm::scene::HELLO;
+use stablehand_testkit::llm::scene::{HELLO, TOOLS_DONE};
 use stablehand_testkit::real::{Real, RealAgent};
 use std::time::{Duration, Instant};
 
 for_each_agent!(
+    background_child,
     interrupted_in_a_tool,
     killed_in_a_tool,
     stalled_then_resumed,
+    stalled_then_tried_again,
     silent_from_the_start
 );
 
@@ -51,7 +53,7 @@ fn killed_in_a_tool(real: &Real) {
 
 /// A model that stops in the middle of its answer is found out, and the session can be used again.
 fn stalled_then_resumed(real: &Real) {
-    let stalled = told(real.run("stall").flag("--idle-timeout", "3s").args(["Say something."]));
+    let stalled = told(real.run("stall").flag("--idle-timeout", "5s").args(["Say something."]));
     stalled.finished.assert_code(2);
     let logs = real.env.logs();
     let verdict = logs[0].one("hang_detected");
@@ -75,4 +77,28 @@ fn silent_from_the_start(real: &Real) {
     let expected = if real.agent == RealAgent::OpenCode { "startup" } else { "first_response" };
     assert_eq!(real.env.log().one("hang_detected")["verdict"], expected);
     assert!(!real.llm.requests().is_empty());
+}
+
+/// We try again by ourselves.
+fn stalled_then_tried_again(real: &Real) {
+    let run = real.run("stall-once").flag("--idle-timeout", "3s").flag("--retries", "1");
+    let told = told(run.args(["Say something."]));
+    told.finished.assert_code(0);
+    assert_eq!(told.events.last().unwrap()["end"], "success");
+    assert_eq!(*told.messages().last().unwrap(), HELLO);
+    let log = real.env.log();
+    assert_eq!(log.all("agent_spawned").len(), 2);
+    assert_eq!(log.all("hang_detected").len(), 1);
+    let last = real.llm.main_requests().pop().unwrap();
+    assert_eq!(last.prompt(), "Say something.");
+}
+
+/// A command left a child behind; the turn succeeds, and the child ends with the run.
+fn background_child(real: &Real) {
+    let told = told(real.run("background").args(["Start it."]));
+    told.assert_success();
+    assert_eq!(*told.messages().last().unwrap(), TOOLS_DONE);
+    // Codex ends its child itself; the others leave it to us.
+    let leaked = told.one("process.exited")["leaked"].as_u64();
+    assert!(real.agent == RealAgent::Codex || leaked > Some(0), "{leaked:?}");
 }

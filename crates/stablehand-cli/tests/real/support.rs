@@ -53,9 +53,15 @@ pub(crate) struct Told {
 /// Runs to the end with events on standard output.
 #[track_caller]
 pub(crate) fn told(run: Run<'_>) -> Told {
-    let finished = run.flag("--output-format", "events").finish();
-    let events = finished.stdout_json().iter().map(|line| line["event"].clone()).collect();
-    Told { finished, events }
+    Told::from(run.flag("--output-format", "events").finish())
+}
+
+impl From<Finished> for Told {
+    #[track_caller]
+    fn from(finished: Finished) -> Told {
+        let events = finished.stdout_json().iter().map(|line| line["event"].clone()).collect();
+        Told { finished, events }
+    }
 }
 
 impl Told {

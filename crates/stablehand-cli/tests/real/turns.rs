@@ -1,13 +1,13 @@
 //! Turns in which nothing goes wrong with the model: text, tools, files, sessions.
 
 use crate::support::{command, for_each_agent, told};
-use serde_json::json;
+use serde_json::{Value, json};
 use stablehand_testkit::llm::scene::{
-    FAILING_COMMAND, HELLO, PARALLEL_COMMANDS, SHELL_COMMAND, TOOLS_DONE, WRITTEN,
+    FAILING_COMMAND, HELLO, PARALLEL_COMMANDS, SHELL_COMMAND, THOUGHT, TOOLS_DONE, WRITTEN,
 };
 use stablehand_testkit::real::{Real, RealAgent};
 
-for_each_agent!(hello, shell, parallel, failing_tool, bad_tool, write_file, resume);
+for_each_agent!(hello, thinking, shell, parallel, failing_tool, bad_tool, write_file, resume);
 
 fn hello(real: &Real) {
     let told = told(real.run("hello").args(["Say hello."]));
@@ -17,12 +17,32 @@ fn hello(real: &Real) {
     assert_eq!(told.one("session.started")["agent"], real.agent.name());
     assert_eq!(told.one("process.exited")["exit"], json!({"code": 0}));
     assert_eq!(told.one("process.exited")["forced"], false);
+    // Codex counts over the whole session, the others for the turn.
+    let used_in =
+        if real.agent == RealAgent::Codex { "/usage/total/output" } else { "/usage/turn/output" };
+    let mut used = told.events.iter().filter_map(|event| event.pointer(used_in));
+    assert!(used.next_back().and_then(Value::as_u64) > Some(0), "{:#?}", told.events);
     let requests = real.llm.main_requests();
     assert_eq!(requests.len(), 1);
-    assert!(requests[0].prompt().contains("Say hello."), "{:?}", requests[0].prompt());
+    assert_eq!(requests[0].prompt(), "Say hello.");
     let log = real.env.log();
     assert_eq!(log.one("run_ended")["outcome"], "success");
     assert_eq!(log.one("run_ended")["session_id"], told.session());
+}
+
+/// The model's reasoning is no part of its answer.
+fn thinking(real: &Real) {
+    let told = told(real.run("thinking").args(["Think."]));
+    told.assert_success();
+    assert_eq!(told.messages(), ["Hay it is."]);
+    let items = told.all("item.completed").into_iter().map(|event| &event["item"]);
+    let reasoning: Vec<&str> = items
+        .filter(|item| item["kind"] == "reasoning")
+        .filter_map(|item| item["text"].as_str())
+        .collect();
+    // The other two show it only when they are told to, or not at all.
+    let shows = matches!(real.agent, RealAgent::Claude | RealAgent::Codex);
+    assert_eq!(reasoning, if shows { vec![THOUGHT] } else { vec![] });
 }
 
 fn shell(real: &Real) {
@@ -108,6 +128,6 @@ fn resume(real: &Real) {
     assert_eq!(second.tools().len(), 1);
     let request =
         real.llm.main_requests().into_iter().find(|heard| heard.scene == "shell").unwrap();
-    assert!(request.prompt().contains("What is the pony called?"), "{:?}", request.prompt());
+    assert_eq!(request.prompt(), "What is the pony called?");
     assert!(request.body.contains("Dapple") && request.body.contains(HELLO), "{}", request.body);
 }

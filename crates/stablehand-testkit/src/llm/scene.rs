@@ -78,12 +78,12 @@ pub enum Wish {
 pub enum Fault {
     /// This HTTP status, in the error shape of the protocol.
     Status(u16),
-    /// The same, but only for the first so many requests of the scene; then the next turn is given.
+    /// That fault, but only for the first so many requests of the scene; then the next turn is given.
     FirstRequests {
-        /// The status.
-        status: u16,
         /// How many fail.
         count: usize,
+        /// How they fail.
+        fault: &'static Fault,
     },
     /// Not even headers come.
     StallBeforeHeaders,
@@ -107,6 +107,11 @@ pub const PARALLEL_COMMANDS: [&str; 2] = ["echo trot", "echo gallop"];
 pub const FAILING_COMMAND: &str = "echo no hay >&2; exit 3";
 /// The command of `long-tool`. Claude Code refuses a plain `sleep`.
 pub const LONG_COMMAND: &str = "python3 -c \"import time; time.sleep(300)\"";
+/// The command of `background`: it ends at once and leaves a child that does not.
+pub const BACKGROUND_COMMAND: &str =
+    "nohup python3 -c \"import time; time.sleep(300)\" >/dev/null 2>&1 & echo started";
+/// What `thinking` thinks.
+pub const THOUGHT: &str = "Oats or hay? Hay.";
 /// What `write-file` writes.
 pub const WRITTEN: &str = "oats\nhay\n";
 /// The last text of each scene with tools.
@@ -131,11 +136,8 @@ fn wishing(text: &str, wishes: Vec<Wish>) -> Vec<Turn> {
     vec![Turn { wishes, ..saying(text) }, saying(TOOLS_DONE)]
 }
 
-fn failing(fault: Fault) -> Vec<Turn> {
-    vec![Turn {
-        fault: Some(fault),
-        ..saying("This answer is begun and never ended, as it seems.")
-    }]
+fn failing(fault: Fault) -> Turn {
+    Turn { fault: Some(fault), ..saying("This answer is begun and never ended, as it seems.") }
 }
 
 impl Scene {
@@ -152,7 +154,7 @@ impl Scene {
     /// Every scene.
     pub fn all() -> Vec<Scene> {
         let scene = |name, about, turns| Scene { name, about, turns };
-        let status = |code| failing(Fault::Status(code));
+        let status = |code| vec![failing(Fault::Status(code))];
         let said = |text: &str, piece_chars| Text::Said { whole: text.to_owned(), piece_chars };
         vec![
             scene("hello", "a sentence", vec![saying(HELLO)]),
@@ -164,7 +166,7 @@ impl Scene {
             scene(
                 "thinking",
                 "reasoning, then a sentence",
-                vec![Turn { thinking: Some("Oats or hay? Hay."), ..saying("Hay it is.") }],
+                vec![Turn { thinking: Some(THOUGHT), ..saying("Hay it is.") }],
             ),
             scene(
                 "shell",
@@ -185,6 +187,11 @@ impl Scene {
                 "long-tool",
                 "a command of five minutes, then a sentence",
                 wishing("This takes a while.", vec![Wish::Shell(LONG_COMMAND)]),
+            ),
+            scene(
+                "background",
+                "a command that leaves a child running for five minutes, then a sentence",
+                wishing("I start something.", vec![Wish::Shell(BACKGROUND_COMMAND)]),
             ),
             scene(
                 "write-file",
@@ -214,13 +221,17 @@ impl Scene {
                 "the SHA-256 and the length of the prompt",
                 vec![Turn { text: Text::Echo, ..Turn::default() }],
             ),
-            scene("stall", "half an answer, then silence", failing(Fault::StallMidway)),
+            scene("stall", "half an answer, then silence", vec![failing(Fault::StallMidway)]),
             scene(
                 "stall-headers",
                 "silence from the beginning",
-                failing(Fault::StallBeforeHeaders),
+                vec![failing(Fault::StallBeforeHeaders)],
             ),
-            scene("cut", "half an answer, then the connection ends", failing(Fault::CutMidway)),
+            scene(
+                "cut",
+                "half an answer, then the connection ends",
+                vec![failing(Fault::CutMidway)],
+            ),
             scene("400", "bad request", status(400)),
             scene("401", "no such key", status(401)),
             scene("429", "too many requests", status(429)),
@@ -230,10 +241,15 @@ impl Scene {
                 "flaky",
                 "two internal errors, then a sentence",
                 vec![
-                    Turn {
-                        fault: Some(Fault::FirstRequests { status: 500, count: 2 }),
-                        ..Turn::default()
-                    },
+                    failing(Fault::FirstRequests { count: 2, fault: &Fault::Status(500) }),
+                    saying(HELLO),
+                ],
+            ),
+            scene(
+                "stall-once",
+                "half an answer, then silence; at the next request a sentence",
+                vec![
+                    failing(Fault::FirstRequests { count: 1, fault: &Fault::StallMidway }),
                     saying(HELLO),
                 ],
             ),
