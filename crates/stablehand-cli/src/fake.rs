@@ -31,10 +31,10 @@ const USUAL_SCENE: &str = "hello";
     resume, a model, a prompt, `--input-format stream-json` and `app-server` are understood, the \
     rest is accepted and ignored. Without a prompt, it is read from standard input.\n\n\
     stablehand fake-agent --dialect codex --scene shell --prompt hi\n\
-    stablehand fake-agent --shims ./bin && PATH=./bin:$PATH stablehand run --agent codex hi"
+    stablehand fake-agent --shims ./bin && PATH=$PWD/bin:$PATH stablehand run --agent codex hi"
 )]
 pub struct FakeArgs {
-    /// What it speaks: cursor, claude, codex, codex-app, gemini, opencode
+    /// What it speaks: cursor, claude, codex, codex-app, gemini, opencode, qwen
     #[arg(long, value_name = "DIALECT", default_value = "cursor", value_parser = dialect)]
     dialect: Dialect,
 

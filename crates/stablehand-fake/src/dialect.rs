@@ -10,6 +10,7 @@ mod codex_app;
 mod cursor;
 mod gemini;
 mod opencode;
+mod qwen;
 
 use crate::act::{Act, Call, Ending};
 use crate::voice::Voice;
@@ -29,6 +30,7 @@ pub const SPOKEN: &[Dialect] = &[
     Dialect::CodexApp,
     Dialect::Gemini,
     Dialect::OpenCode,
+    Dialect::Qwen,
 ];
 
 /// What an act becomes.
@@ -79,7 +81,8 @@ pub(crate) fn writer(dialect: Dialect) -> Option<Box<dyn Speak>> {
         Dialect::CodexApp => Box::new(codex_app::CodexApp::default()),
         Dialect::Gemini => Box::new(gemini::Gemini::default()),
         Dialect::OpenCode => Box::new(opencode::OpenCode::default()),
-        Dialect::Copilot | Dialect::Qwen => return None,
+        Dialect::Qwen => Box::new(qwen::Qwen::default()),
+        Dialect::Copilot => return None,
     })
 }
 
@@ -105,7 +108,8 @@ pub fn version_line(dialect: Dialect) -> &'static str {
         Dialect::Codex | Dialect::CodexApp => "codex-cli 0.166.0",
         Dialect::Gemini => "0.61.0",
         Dialect::OpenCode => "1.18.33",
-        Dialect::Copilot | Dialect::Qwen => "",
+        Dialect::Qwen => "0.24.4",
+        Dialect::Copilot => "",
     }
 }
 

@@ -4,7 +4,7 @@
 //! output, leave processes behind, ask and fail; real ones do that rarely, slowly and at a price.
 //! This crate is such an agent: [`script`] is a text with one step a line, [`perform`] does what it
 //! says with real processes, pipes and signals, and one small writer per dialect says it in the
-//! agent's own JSON: Cursor, Claude Code, Codex (both protocols), Gemini CLI and OpenCode. [`scene`]
+//! agent's own JSON: Cursor, Claude Code, Codex (both protocols), Gemini CLI, OpenCode and Qwen Code. [`scene`]
 //! has ready scripts, [`native`] reads the arguments that a real agent would be given, [`shim`]
 //! writes programs that stand in for the real ones on PATH.
 //!

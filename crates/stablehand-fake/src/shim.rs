@@ -17,8 +17,14 @@ use thiserror::Error;
 pub const SCENE_VARIABLE: &str = "STABLEHAND_FAKE_SCENE";
 
 /// The dialects whose programs get a shim.
-pub const SHIMMED: &[Dialect] =
-    &[Dialect::Cursor, Dialect::Claude, Dialect::Codex, Dialect::Gemini, Dialect::OpenCode];
+pub const SHIMMED: &[Dialect] = &[
+    Dialect::Cursor,
+    Dialect::Claude,
+    Dialect::Codex,
+    Dialect::Gemini,
+    Dialect::OpenCode,
+    Dialect::Qwen,
+];
 
 /// How every shim begins; whoever finds it knows that the file is ours.
 const MARK: &[u8] =

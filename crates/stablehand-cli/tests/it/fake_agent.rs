@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// The dialects that answer one prompt and exit.
-const ONE_WAY: [&str; 5] = ["cursor", "claude", "codex", "gemini", "opencode"];
+const ONE_WAY: [&str; 6] = ["cursor", "claude", "codex", "gemini", "opencode", "qwen"];
 
 fn place() -> TestEnv {
     TestEnv::new(bins())
@@ -182,7 +182,7 @@ fn shims(env: &TestEnv, scene: &str) -> std::path::PathBuf {
     let folder = env.path("it's a \"bin\" $HOME");
     let run = env.stablehand("fake-agent").flag("--shims", &folder).flag("--scene", scene);
     let written = run.finish().assert_code(0).stdout_text();
-    assert_eq!(written.lines().count(), 5, "{written}");
+    assert_eq!(written.lines().count(), 6, "{written}");
     folder
 }
 

@@ -120,7 +120,9 @@ fn what_only_some_recordings_show_has_their_shape_too() {
     let troubles = "init\nuser feed\nretry 1 server\nerror auth";
     check(Dialect::Claude, "init\nthinking Oats?\nassistant Hay.\nresult Hay.", partial());
     check(Dialect::Claude, COMMON, partial());
-    for dialect in [Dialect::Claude, Dialect::Codex, Dialect::Gemini, Dialect::OpenCode] {
+    for dialect in
+        [Dialect::Claude, Dialect::Codex, Dialect::Gemini, Dialect::OpenCode, Dialect::Qwen]
+    {
         check(dialect, failing, plain());
         check(dialect, troubles, plain());
     }
@@ -173,6 +175,7 @@ fn a_turn_has_the_lines_of_a_recorded_one_in_the_same_order() {
         (Dialect::Codex, "shell", Identity::invented()),
         (Dialect::Gemini, "shell", Identity::invented()),
         (Dialect::OpenCode, "shell", Identity::invented()),
+        (Dialect::Qwen, "shell", Identity::invented()),
     ];
     for (dialect, name, id) in turns {
         let file = format!("../../fixtures/{}/{name}.ndjson", dialect.name());
