@@ -269,34 +269,39 @@ impl Look for Wide {
     /// foretell, the processor neither.
     #[inline(always)]
     fn onward(bytes: &[u8], mut at: usize, high: &mut bool) -> Option<Step> {
+        let mut above = 0;
         // 1 where the block begins with the letter of an escape.
         let mut carry = 0;
         while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<64>) {
             let (low, top): (&[u8; 32], &[u8; 32]) = (block.first_chunk()?, block.last_chunk()?);
-            let (low_special, low_above) = look32(low);
-            let (top_special, top_above) = look32(top);
-            *high |= low_above | top_above != 0;
-            let mut stops = u64::from(low_special) | u64::from(top_special) << 32;
+            let both = |low: u32, top: u32| u64::from(low) | u64::from(top) << 32;
+            let (low_look, top_look) = (look32(low), look32(top));
+            above |= low_look.1 | top_look.1;
+            let mut stops = both(low_look.0, top_look.0);
             if stops | carry == 0 {
                 at += 64;
                 continue;
             }
-            let (low, top) = (escapes32(low), escapes32(top));
-            let backslashes = u64::from(low.0) | u64::from(top.0) << 32;
-            let letters = u64::from(low.1) | u64::from(top.1) << 32;
+            let backslashes = both(equal32(low, b'\\'), equal32(top, b'\\'));
             let (begins, escaped) = escapes(backslashes, carry);
             stops &= !(backslashes | escaped);
             let before = stops.wrapping_sub(1) & !stops;
-            if escaped & before & !letters != 0 {
+            // Nearly all escapes are the ends of lines; then there is no need to ask for others.
+            let letters = escaped & before & !both(equal32(low, b'n'), equal32(top, b'n'));
+            if letters != 0 && letters & !both(letters32(low), letters32(top)) != 0 {
                 // Four digits, or no escape at all; and a control character may be behind it.
                 match narrowly(bytes, at - carry as usize, at + 64, high)? {
-                    Step::End(end) => return Some(Step::End(end)),
+                    Step::End(end) => {
+                        *high |= above != 0;
+                        return Some(Step::End(end));
+                    }
                     Step::On(next) => at = next,
                 }
                 carry = 0;
                 continue;
             }
             if stops != 0 {
+                *high |= above != 0;
                 let found = at + stops.trailing_zeros() as usize;
                 // A control character has to be escaped.
                 return (bytes.get(found) == Some(&b'"')).then_some(Step::End(found + 1));
@@ -304,6 +309,7 @@ impl Look for Wide {
             carry = begins >> 63;
             at += 64;
         }
+        *high |= above != 0;
         Some(Step::On(at - carry as usize))
     }
 }
@@ -357,11 +363,28 @@ fn look32(block: &[u8; 32]) -> (u32, u32) {
     (special.cast_unsigned(), above.cast_unsigned())
 }
 
-/// A bit for each backslash, and for each letter that makes an escape of two bytes.
+/// A bit for each byte that is this one.
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "vectors are loaded through pointers")]
 #[inline(always)]
-fn escapes32(block: &[u8; 32]) -> (u32, u32) {
+fn equal32(block: &[u8; 32], byte: u8) -> u32 {
+    use std::arch::x86_64::{
+        _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8,
+    };
+    // SAFETY: `Wide` is only used where the processor was found to have AVX2. The load reads the
+    // thirty-two bytes of `block` and needs no alignment.
+    let found = unsafe {
+        let bytes = _mm256_loadu_si256(block.as_ptr().cast());
+        _mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte.cast_signed())))
+    };
+    found.cast_unsigned()
+}
+
+/// A bit for each letter that makes an escape of two bytes.
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "vectors are loaded through pointers")]
+#[inline(always)]
+fn letters32(block: &[u8; 32]) -> u32 {
     use std::arch::x86_64::{
         _mm_loadu_si128, _mm256_and_si256, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8,
         _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8, _mm256_setzero_si256,
@@ -373,18 +396,16 @@ fn escapes32(block: &[u8; 32]) -> (u32, u32) {
     const LOWER: [u8; 16] = [0, 0, 1 | 4 | 8, 0, 8, 0, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1];
     // SAFETY: `Wide` is only used where the processor was found to have AVX2. The loads read the
     // thirty-two bytes of `block` and the sixteen of each table, and need no alignment.
-    let (backslash, other) = unsafe {
+    let other = unsafe {
         let bytes = _mm256_loadu_si256(block.as_ptr().cast());
         let upper = _mm256_broadcastsi128_si256(_mm_loadu_si128(UPPER.as_ptr().cast()));
         let lower = _mm256_broadcastsi128_si256(_mm_loadu_si128(LOWER.as_ptr().cast()));
         let halves = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), _mm256_set1_epi8(0x0f));
         let both =
             _mm256_and_si256(_mm256_shuffle_epi8(upper, halves), _mm256_shuffle_epi8(lower, bytes));
-        let other = _mm256_cmpeq_epi8(both, _mm256_setzero_si256());
-        let backslash = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(0x5c));
-        (_mm256_movemask_epi8(backslash), _mm256_movemask_epi8(other))
+        _mm256_movemask_epi8(_mm256_cmpeq_epi8(both, _mm256_setzero_si256()))
     };
-    (backslash.cast_unsigned(), !other.cast_unsigned())
+    !other.cast_unsigned()
 }
 
 /// The same, byte by byte; the compiler makes vectors of it where it can.
@@ -417,8 +438,9 @@ mod tests {
                     let letters = block.iter().enumerate().fold(0, |bits, (bit, byte)| {
                         bits | u32::from(ESCAPES[usize::from(*byte)] == 2) << bit
                     });
-                    let expected = (plain_backslashes(&block), letters);
-                    assert_eq!(escapes32(&block), expected, "{byte} at {place}");
+                    assert_eq!(letters32(&block), letters, "{byte} at {place}");
+                    let backslashes = plain_backslashes(&block);
+                    assert_eq!(equal32(&block, b'\\'), backslashes, "{byte} at {place}");
                 }
                 let backslashes = u64::from(plain_backslashes(&block));
                 assert_eq!(backslashes_in(&block), backslashes, "{byte} at {place}");
