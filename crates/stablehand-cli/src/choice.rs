@@ -86,11 +86,7 @@ fn mode(name: &str) -> Result<Mode, String> {
 impl ChoiceArgs {
     /// The agent that was named.
     pub fn agent(&self) -> Result<Agent, Failure> {
-        Agent::by_name(&self.agent).ok_or_else(|| {
-            let known: Vec<_> = Agent::ALL.iter().map(|agent| agent.name()).collect();
-            Failure::usage(format!("no agent is called `{}`", self.agent))
-                .hint(format!("choose one of: {}", known.join(", ")))
-        })
+        agent_named(&self.agent)
     }
 
     /// Its program.
@@ -125,4 +121,13 @@ impl ChoiceArgs {
             None => Ok(env.state()?.join("logs")),
         }
     }
+}
+
+/// The agent of that name, or which there are.
+pub fn agent_named(name: &str) -> Result<Agent, Failure> {
+    Agent::by_name(name).ok_or_else(|| {
+        let known: Vec<_> = Agent::ALL.iter().map(|agent| agent.name()).collect();
+        Failure::usage(format!("no agent is called `{name}`"))
+            .hint(format!("choose one of: {}", known.join(", ")))
+    })
 }

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::signals;
 use stablehand::agent::{NON_INTERACTIVE, NOT_AT_TERMINAL};
 use stablehand::keeper::KeeperProgram;
-use stablehand::manage::Surroundings;
+use stablehand::manage::AgentHomes;
 use stablehand::surroundings::state_folder;
 use stablehand_core::terminal::TerminalSize;
 use std::ffi::OsString;
@@ -66,7 +66,7 @@ impl Env {
 
     /// What agents keep where, and which of them have a credential in a variable. Of that only
     /// whether it is set is looked at.
-    pub fn surroundings(&self) -> Surroundings {
+    pub fn agent_homes(&self) -> AgentHomes {
         let recipes = || stablehand::Agent::ALL.iter().map(|agent| &agent.row().manage);
         let value = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let folders = recipes().flat_map(|recipes| recipes.folders).filter_map(|name| {
@@ -74,7 +74,7 @@ impl Env {
             path.is_absolute().then(|| ((*name).to_owned(), path))
         });
         let set = recipes().flat_map(|recipes| recipes.credentials);
-        Surroundings {
+        AgentHomes {
             home: self.home.clone(),
             work: std::env::current_dir().unwrap_or_default(),
             folders: folders.collect(),

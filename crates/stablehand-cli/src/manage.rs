@@ -8,6 +8,7 @@ mod portrait;
 mod table;
 mod terminal;
 
+use crate::choice::agent_named;
 use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -253,19 +254,11 @@ pub(crate) fn desk(env: &Env, how: &How) -> Desk {
     let cache = state.map(|state| Cache::new(state.join("cache")));
     Desk {
         keeper: env.keeper(),
-        around: env.surroundings(),
+        around: env.agent_homes(),
         env: env.non_interactive(),
         cache: if how.refresh { cache.map(Cache::refreshed) } else { cache },
         limit: how.timeout,
     }
-}
-
-fn agent_named(name: &str) -> Result<Agent, Failure> {
-    Agent::by_name(name).ok_or_else(|| {
-        let known: Vec<_> = Agent::ALL.iter().copied().map(|agent| agent.name()).collect();
-        Failure::usage(format!("no agent is called `{name}`"))
-            .hint(format!("choose one of: {}", known.join(", ")))
-    })
 }
 
 fn find(env: &Env, agent: Agent, given: Option<&PathBuf>) -> Found {

@@ -15,7 +15,7 @@ pub mod parse;
 pub mod place;
 pub mod transcript;
 
-pub use desk::{AskError, Desk, Fresh, Surroundings};
+pub use desk::{AgentHomes, AskError, Desk, Fresh};
 pub use native::Output;
 pub use place::Place;
 pub use transcript::{Transcript, Transcripts};

@@ -61,6 +61,11 @@ fn two_way(request: &PlanRequest) -> Vec<OsString> {
 fn common(args: &mut Vec<OsString>, request: &PlanRequest) {
     args.extend(words(&["--output-format", "stream-json", "--verbose"]));
     flag(args, "--include-partial-messages", request.partial_output);
+    everywhere(args, request);
+}
+
+/// What is said in the same words in every form.
+fn everywhere(args: &mut Vec<OsString>, request: &PlanRequest) {
     option(args, "--resume", request.resume.as_ref().map(|id| &id.0));
     flag(args, "--continue", request.continue_latest);
     option(args, "--model", request.model.as_ref());
@@ -71,12 +76,7 @@ fn common(args: &mut Vec<OsString>, request: &PlanRequest) {
 
 fn at_terminal(request: &PlanRequest, prompt: Option<&str>) -> Vec<OsString> {
     let mut args = Vec::new();
-    option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
-    option(&mut args, "--model", request.model.as_ref());
-    if request.force {
-        args.push("--dangerously-skip-permissions".into());
-    }
-    args.extend(request.extra.iter().cloned());
+    everywhere(&mut args, request);
     push_prompt(&mut args, prompt);
     args
 }

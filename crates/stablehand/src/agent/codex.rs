@@ -40,16 +40,21 @@ pub(super) static ROW: Row = Row {
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
     let mut args = words(&["exec", "--json", "--skip-git-repo-check"]);
-    option(&mut args, "--model", request.model.as_ref());
+    everywhere(&mut args, request);
+    args.push("-".into());
+    args
+}
+
+/// What is said in the same words at a terminal.
+fn everywhere(args: &mut Vec<OsString>, request: &PlanRequest) {
+    option(args, "--model", request.model.as_ref());
     args.extend(request.mode_words(MODES));
-    flag(&mut args, "--dangerously-bypass-approvals-and-sandbox", request.force);
+    flag(args, "--dangerously-bypass-approvals-and-sandbox", request.force);
     args.extend(request.extra.iter().cloned());
-    option(&mut args, "resume", request.resume.as_ref().map(|id| &id.0));
+    option(args, "resume", request.resume.as_ref().map(|id| &id.0));
     if request.continue_latest {
         args.extend(words(&["resume", "--last"]));
     }
-    args.push("-".into());
-    args
 }
 
 fn two_way(request: &PlanRequest) -> Vec<OsString> {
@@ -60,12 +65,7 @@ fn two_way(request: &PlanRequest) -> Vec<OsString> {
 
 fn at_terminal(request: &PlanRequest, prompt: Option<&str>) -> Vec<OsString> {
     let mut args = Vec::new();
-    option(&mut args, "--model", request.model.as_ref());
-    if request.force {
-        args.push("--dangerously-bypass-approvals-and-sandbox".into());
-    }
-    args.extend(request.extra.iter().cloned());
-    option(&mut args, "resume", request.resume.as_ref().map(|id| &id.0));
+    everywhere(&mut args, request);
     push_prompt(&mut args, prompt);
     args
 }

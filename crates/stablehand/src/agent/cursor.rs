@@ -39,25 +39,25 @@ pub(super) static ROW: Row = Row {
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
     let mut args = words(&["--print", "--output-format", "stream-json"]);
-    option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
-    flag(&mut args, "--continue", request.continue_latest);
-    flag(&mut args, "--force", request.force);
-    option(&mut args, "--model", request.model.as_ref());
-    option(&mut args, "--workspace", request.workspace.as_ref());
-    args.extend(request.mode_words(MODES));
+    everywhere(&mut args, request);
     flag(&mut args, "--stream-partial-output", request.partial_output);
     args.extend(request.extra.iter().cloned());
     args
 }
 
+/// What is said in the same words at a terminal.
+fn everywhere(args: &mut Vec<OsString>, request: &PlanRequest) {
+    option(args, "--resume", request.resume.as_ref().map(|id| &id.0));
+    flag(args, "--continue", request.continue_latest);
+    flag(args, "--force", request.force);
+    option(args, "--model", request.model.as_ref());
+    option(args, "--workspace", request.workspace.as_ref());
+    args.extend(request.mode_words(MODES));
+}
+
 fn at_terminal(request: &PlanRequest, prompt: Option<&str>) -> Vec<OsString> {
     let mut args = Vec::new();
-    option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
-    if request.force {
-        args.push("--force".into());
-    }
-    option(&mut args, "--model", request.model.as_ref());
-    option(&mut args, "--workspace", request.workspace.as_ref());
+    everywhere(&mut args, request);
     args.extend(request.extra.iter().cloned());
     push_prompt(&mut args, prompt);
     args

@@ -45,21 +45,24 @@ fn limits(limits: &mut Limits) {
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
     let mut args = words(&["run", "--format", "json"]);
-    option(&mut args, "--session", request.resume.as_ref().map(|id| &id.0));
-    flag(&mut args, "--continue", request.continue_latest);
-    option(&mut args, "--model", request.model.as_ref());
-    args.extend(request.mode_words(MODES));
+    everywhere(&mut args, request);
     flag(&mut args, "--thinking", request.partial_output);
     flag(&mut args, "--auto", request.force);
     args.extend(request.extra.iter().cloned());
     args
 }
 
-/// The prompt stands in one word with its option, so that it may begin with a dash.
+/// What is said in the same words at a terminal.
+fn everywhere(args: &mut Vec<OsString>, request: &PlanRequest) {
+    option(args, "--session", request.resume.as_ref().map(|id| &id.0));
+    flag(args, "--continue", request.continue_latest);
+    option(args, "--model", request.model.as_ref());
+    args.extend(request.mode_words(MODES));
+}
+
 fn at_terminal(request: &PlanRequest, prompt: Option<&str>) -> Vec<OsString> {
     let mut args = Vec::new();
-    option(&mut args, "--session", request.resume.as_ref().map(|id| &id.0));
-    option(&mut args, "--model", request.model.as_ref());
+    everywhere(&mut args, request);
     args.extend(request.extra.iter().cloned());
     args.extend(prompt.map(|prompt| format!("--prompt={prompt}").into()));
     args

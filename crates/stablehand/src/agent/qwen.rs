@@ -34,24 +34,23 @@ pub(super) static ROW: Row = Row {
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
     let mut args = words(&["--output-format", "stream-json"]);
-    option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
-    flag(&mut args, "--continue", request.continue_latest);
-    option(&mut args, "--model", request.model.as_ref());
-    args.extend(request.mode_words(MODES));
-    flag(&mut args, "--yolo", request.force);
-    args.extend(request.extra.iter().cloned());
+    everywhere(&mut args, request);
     args
 }
 
-/// The prompt stands in one word with its option, so that it may begin with a dash.
+/// What is said in the same words at a terminal.
+fn everywhere(args: &mut Vec<OsString>, request: &PlanRequest) {
+    option(args, "--resume", request.resume.as_ref().map(|id| &id.0));
+    flag(args, "--continue", request.continue_latest);
+    option(args, "--model", request.model.as_ref());
+    args.extend(request.mode_words(MODES));
+    flag(args, "--yolo", request.force);
+    args.extend(request.extra.iter().cloned());
+}
+
 fn at_terminal(request: &PlanRequest, prompt: Option<&str>) -> Vec<OsString> {
     let mut args = Vec::new();
-    option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
-    option(&mut args, "--model", request.model.as_ref());
-    if request.force {
-        args.push("--yolo".into());
-    }
-    args.extend(request.extra.iter().cloned());
+    everywhere(&mut args, request);
     args.extend(prompt.map(|prompt| format!("--prompt-interactive={prompt}").into()));
     args
 }

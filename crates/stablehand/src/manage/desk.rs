@@ -37,7 +37,7 @@ const SOBER: &[(&str, Option<&str>)] = &[
 
 /// What the face knows about the place that we are in.
 #[derive(Clone, Debug, Default)]
-pub struct Surroundings {
+pub struct AgentHomes {
     /// The person's home.
     pub home: Option<PathBuf>,
     /// The working directory.
@@ -151,7 +151,7 @@ pub struct Desk {
     /// How commands are started.
     pub keeper: KeeperProgram,
     /// Where we are.
-    pub around: Surroundings,
+    pub around: AgentHomes,
     /// Further changes to the environment of commands.
     pub env: Vec<(OsString, Option<OsString>)>,
     /// What is remembered.

@@ -2,7 +2,7 @@
 //!
 //! Their contents go to a parser and nowhere else; they may hold secrets.
 
-use super::Surroundings;
+use super::AgentHomes;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub enum Place {
 
 impl Place {
     /// Where it is; nowhere without a home.
-    pub fn path(&self, around: &Surroundings) -> Option<PathBuf> {
+    pub fn path(&self, around: &AgentHomes) -> Option<PathBuf> {
         match self {
             Place::Home { variable, folder, file } => {
                 let named = around.folders.get(*variable).cloned();
@@ -40,7 +40,7 @@ impl Place {
     }
 
     /// Its bytes, if it is a file of a sensible size that we may read.
-    pub(crate) fn read(&self, around: &Surroundings) -> Option<Vec<u8>> {
+    pub(crate) fn read(&self, around: &AgentHomes) -> Option<Vec<u8>> {
         let path = self.path(around)?;
         // A pipe or device of that name would make us wait.
         let meta = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
@@ -53,7 +53,7 @@ impl Place {
     }
 
     /// Changes when the file does.
-    pub(crate) fn stamp(&self, around: &Surroundings) -> String {
+    pub(crate) fn stamp(&self, around: &AgentHomes) -> String {
         let stamp = || {
             let meta = self.path(around)?.metadata().ok()?;
             let since = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -70,10 +70,10 @@ mod tests {
     #[test]
     fn a_variable_moves_the_folder_and_odd_files_are_left_alone() {
         let home = tempfile::tempdir().unwrap();
-        let mut around = Surroundings {
+        let mut around = AgentHomes {
             home: Some(home.path().to_owned()),
             work: home.path().join("work"),
-            ..Surroundings::default()
+            ..AgentHomes::default()
         };
         let place = Place::Home { variable: "X_HOME", folder: ".x", file: "auth.json" };
         assert_eq!(place.path(&around), Some(home.path().join(".x/auth.json")));

@@ -3,7 +3,7 @@
 //! Only the newest are looked at, and only their beginnings. What they say is the parser's
 //! business.
 
-use super::Surroundings;
+use super::AgentHomes;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ pub struct Transcript {
 
 impl Transcripts {
     /// The newest, newest first; nothing where the folder cannot be named.
-    pub(crate) fn read(&self, around: &Surroundings) -> Option<Vec<Transcript>> {
+    pub(crate) fn read(&self, around: &AgentHomes) -> Option<Vec<Transcript>> {
         let moved = around.folders.get(self.variable).cloned();
         let base = match moved {
             Some(folder) => folder,
@@ -125,10 +125,10 @@ mod tests {
     #[test]
     fn the_newest_are_found_within_bounds() {
         let home = tempfile::tempdir().unwrap();
-        let around = Surroundings {
+        let around = AgentHomes {
             home: Some(home.path().to_owned()),
             work: "/home/rider/a.b".into(),
-            ..Surroundings::default()
+            ..AgentHomes::default()
         };
         let by_work =
             Transcripts { variable: "", folder: ".x", division: Division::ByWork("projects") };
@@ -141,7 +141,7 @@ mod tests {
         let names: Vec<_> =
             found.iter().map(|one| (one.name.as_str(), one.head.as_slice())).collect();
         assert_eq!(names, [("one", &b"1\n"[..])]);
-        let long = Surroundings { work: "/x".repeat(200).into(), ..around.clone() };
+        let long = AgentHomes { work: "/x".repeat(200).into(), ..around.clone() };
         assert_eq!(by_work.read(&long), None);
 
         let by_day = Transcripts { division: Division::ByDay("sessions"), ..by_work };

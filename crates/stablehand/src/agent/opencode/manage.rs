@@ -16,7 +16,7 @@ pub(super) const CAN: Capabilities = Capabilities {
     resume: true,
     model: true,
     modes: &["build", "plan"],
-    force: false,
+    force: true,
     sandbox: false,
     mcp: true,
     hooks: false,
