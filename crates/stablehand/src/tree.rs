@@ -38,6 +38,12 @@ pub fn cpu_ms(rows: &[ProcessRow]) -> u64 {
     rows.iter().fold(0, |sum, row| sum.saturating_add(row.cpu_ms))
 }
 
+/// Who is at work, or would be if the machine had a processor to spare: where everything is slow,
+/// a share of processor time says little.
+pub fn runnable(rows: &[ProcessRow]) -> Vec<u32> {
+    rows.iter().filter(|row| row.state == 'R').map(|row| row.pid).collect()
+}
+
 /// Longest program name that is kept; the kernel itself cuts names at 15 bytes.
 const NAME_BYTES: usize = 32;
 

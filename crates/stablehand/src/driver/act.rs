@@ -22,6 +22,8 @@ const WITNESS_WINDOW: Duration = Duration::from_secs(1);
 pub(super) struct Sample {
     began: Moment,
     cpu_ms: u64,
+    /// Who was at work, or waited for a processor.
+    runnable: Vec<u32>,
     pub(super) due: Moment,
 }
 
@@ -74,8 +76,13 @@ impl Driver<'_> {
                 log.decide(Level::Debug, "tool_call_completed", &fields, None);
             }
             Action::AskWitness => {
-                let cpu_ms = tree::cpu_ms(&tree::descendants(self.keeper.pid()));
-                self.sample = Some(Sample { began: now, cpu_ms, due: now.plus(WITNESS_WINDOW) });
+                let rows = tree::descendants(self.keeper.pid());
+                self.sample = Some(Sample {
+                    began: now,
+                    cpu_ms: tree::cpu_ms(&rows),
+                    runnable: tree::runnable(&rows),
+                    due: now.plus(WITNESS_WINDOW),
+                });
             }
             Action::StopBackground { pids } => {
                 log.decide(Level::Warn, "background_stopped", &notes::background(&pids), None);
@@ -132,11 +139,13 @@ impl Driver<'_> {
             self.monitor.handle(Input::Backpressure(congested), now, &mut self.actions);
         }
         if let Some(sample) = self.sample.take_if(|sample| sample.due <= now) {
-            let cpu_ms = tree::cpu_ms(&tree::descendants(self.keeper.pid()));
+            let rows = tree::descendants(self.keeper.pid());
+            let cpu_ms = tree::cpu_ms(&rows);
+            let still = tree::runnable(&rows);
             let input = Input::Witness {
                 tree_cpu: Duration::from_millis(cpu_ms.saturating_sub(sample.cpu_ms)),
                 window: now.since(sample.began),
-                other_activity: false,
+                other_activity: sample.runnable.iter().any(|pid| still.contains(pid)),
             };
             self.monitor.handle(input, now, &mut self.actions);
         }

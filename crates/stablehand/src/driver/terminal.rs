@@ -15,7 +15,7 @@ use crate::tree;
 use nix::errno::Errno;
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::write;
-use stablehand_core::event::{FailureKind, ProcessExit, TurnEnd, VerdictKind};
+use stablehand_core::event::{FailureKind, ProcessExit, ProcessRow, TurnEnd, VerdictKind};
 use stablehand_core::monitor::{Input, Judgement};
 use stablehand_core::record::Level;
 use stablehand_core::terminal::TerminalSize;
@@ -270,7 +270,8 @@ impl Driver<'_> {
         if let Some(terminal) = &mut self.terminal {
             terminal.unseen_since = None;
             if terminal.plan.exit_when_quiet.is_some() {
-                self.note_processor_time(); // From here on it may be quiet.
+                // From here on it may be quiet.
+                self.note_processor_time(&tree::descendants(self.keeper.pid()));
             }
         }
         self.log.decide(Level::Debug, "screen_settled", &notes::Nothing {}, None);
@@ -296,13 +297,15 @@ impl Driver<'_> {
     /// Whether the agent's processes have worked through a silence that has lasted for so long.
     /// Remembers where their clocks stand now, for the next time.
     fn was_busy_for(&mut self, quiet: Duration) -> bool {
-        let used = self.note_processor_time();
-        Duration::from_millis(used).as_millis() * 100 >= quiet.as_millis() * BUSY_PERCENT
+        let rows = tree::descendants(self.keeper.pid());
+        let used = self.note_processor_time(&rows);
+        let share = Duration::from_millis(used).as_millis() * 100 / quiet.as_millis().max(1);
+        share >= BUSY_PERCENT || !tree::runnable(&rows).is_empty()
     }
 
     /// What the agent's processes have used since the last call, in milliseconds.
-    fn note_processor_time(&mut self) -> u64 {
-        let total = tree::cpu_ms(&tree::descendants(self.keeper.pid()));
+    fn note_processor_time(&mut self, rows: &[ProcessRow]) -> u64 {
+        let total = tree::cpu_ms(rows);
         let Some(terminal) = &mut self.terminal else { return 0 };
         total.saturating_sub(std::mem::replace(&mut terminal.cpu_ms, total))
     }
