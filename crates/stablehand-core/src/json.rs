@@ -12,13 +12,14 @@
 )]
 
 mod block;
+mod escape;
 mod memo;
 mod skip;
 mod value;
 
+pub(crate) use escape::{into_text, text};
 pub use memo::Memo;
 pub use value::{Members, Value};
-pub(crate) use value::{into_text, text};
 
 use block::Look;
 use std::marker::PhantomData;

@@ -1,4 +1,5 @@
-//! What the plainer dialects have in common: one session, one turn at a time, texts and tools.
+//! What dialects have in common: ids, texts, the words of a line, what tools are given; for the
+//! plainer ones also one session, one turn at a time.
 //!
 //! Owned here: ids, when a turn begins and ends, what a line is that is not JSON. Nothing in here
 //! knows an agent; a dialect reads its own lines and says what they mean in these words.
@@ -9,9 +10,9 @@ mod name;
 mod text;
 
 pub(super) use calls::{Calls, tool};
-pub(super) use input::{Reads, Row, cut, digest_of, first, given, mix, row, row_of};
+pub(super) use input::{Reads, Row, cut, digest_of, first, given, mix, row, row_of, says_nothing};
 pub(super) use name::LineType;
-pub(super) use text::{Ids, OpenText};
+pub(super) use text::{Ids, OpenText, body};
 
 use super::Depth;
 use super::failure::failure_of;

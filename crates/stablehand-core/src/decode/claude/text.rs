@@ -6,7 +6,9 @@
 //! ends. Rule for whoever listens: all text comes by `item.delta`; `item.completed` repeats it.
 
 use super::super::Depth;
-use crate::event::{EventKind, Item, ItemBody, TextRole};
+pub(super) use super::super::kit::Ids;
+use super::super::kit::body;
+use crate::event::{EventKind, Item, TextRole};
 use crate::id::ItemId;
 use crate::json;
 use std::collections::VecDeque;
@@ -21,17 +23,6 @@ const MOST_WAITING: usize = 64;
 
 /// Buffers larger than this are given back.
 const SPARE: usize = 256 << 10;
-
-/// Gives out item ids.
-#[derive(Debug, Default)]
-pub(super) struct Ids(u64);
-
-impl Ids {
-    pub(super) fn next(&mut self) -> ItemId {
-        self.0 += 1;
-        ItemId(self.0)
-    }
-}
 
 /// Blocks that were streamed and have not come whole yet.
 #[derive(Debug, Default)]
@@ -286,11 +277,4 @@ fn lone(role: TextRole, text: &[u8], sink: &mut Sink<'_>) {
     sink.out.push(EventKind::ItemStarted { item: item(String::new()) });
     sink.out.push(EventKind::ItemDelta { id, role, text: text.clone() });
     sink.out.push(EventKind::ItemCompleted { item: item(text) });
-}
-
-fn body(role: TextRole, text: String) -> ItemBody {
-    match role {
-        TextRole::Reasoning => ItemBody::Reasoning { text },
-        TextRole::Message | TextRole::ToolOutput => ItemBody::Message { text },
-    }
 }

@@ -2,6 +2,7 @@
 //!
 //! Which tool is of which kind is in `table`; how calls end in `outcome`.
 
+pub(super) use super::super::kit::{cut, first, mix};
 use super::table::{Reads, Row, row_of};
 use crate::event::{Todo, TodoStatus, ToolInput, ToolKind};
 use crate::id::digest64;
@@ -17,9 +18,6 @@ const PLACES: &[&str] = &["path", "dir_path", "glob"];
 
 /// The most that a summary in words is long.
 const SUMMARY: usize = 200;
-
-/// Messages longer than this are cut: they are for one line in a list.
-const MESSAGE: usize = 2048;
 
 /// How much of an input or a result goes into a digest.
 pub(super) const DIGEST_BUDGET: usize = 64 << 10;
@@ -118,29 +116,6 @@ fn short(words: &str) -> String {
     excerpt(words.as_bytes(), SUMMARY)
 }
 
-/// The first of these members that says something; of an array, its first element. The object is
-/// walked once, however many keys are tried.
-pub(super) fn first(args: Value<'_>, keys: &[&str]) -> Option<String> {
-    let mut best: Option<(usize, Value<'_>)> = None;
-    for (key, value) in args.members() {
-        let before = best.map_or(keys.len(), |(rank, _)| rank);
-        let Some(rank) = keys.iter().take(before).position(|k| k.as_bytes() == key) else {
-            continue;
-        };
-        let value = match value.raw() {
-            [b'[', ..] => value.elements().next(),
-            _ => Some(value),
-        };
-        if let Some(value) = value.filter(|value| value.raw_str().is_some_and(|s| !s.is_empty())) {
-            best = Some((rank, value));
-        }
-        if matches!(best, Some((0, _))) {
-            break;
-        }
-    }
-    best.and_then(|(_, value)| value.string())
-}
-
 /// The entries of a list of things to do.
 fn todos(list: Value<'_>) -> Vec<Todo> {
     list.elements()
@@ -154,19 +129,4 @@ fn todos(list: Value<'_>) -> Vec<Todo> {
             },
         })
         .collect()
-}
-
-/// Folds one more digest in.
-pub(super) fn mix(digest: u64, more: u64) -> u64 {
-    (digest.rotate_left(25) ^ more).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-/// The first [`MESSAGE`] bytes, cut at a character.
-pub(super) fn cut(mut text: String) -> String {
-    if text.len() > MESSAGE {
-        let end = (0..=MESSAGE).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        text.truncate(end);
-        text.push('…');
-    }
-    text
 }

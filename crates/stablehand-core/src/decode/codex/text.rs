@@ -6,8 +6,10 @@
 //! the whole.
 
 use super::super::Depth;
+pub(super) use super::super::kit::Ids;
+use super::super::kit::body;
 use super::wire;
-use crate::event::{EventKind, Item, ItemBody, TextRole};
+use crate::event::{EventKind, Item, TextRole};
 use crate::id::ItemId;
 use crate::json::{self, Value};
 
@@ -24,17 +26,6 @@ pub(super) struct Pen<'o> {
     pub(super) depth: Depth,
     pub(super) ids: &'o mut Ids,
     pub(super) out: &'o mut Vec<EventKind>,
-}
-
-/// Gives out item ids.
-#[derive(Debug, Default)]
-pub(super) struct Ids(u64);
-
-impl Ids {
-    pub(super) fn next(&mut self) -> ItemId {
-        self.0 += 1;
-        ItemId(self.0)
-    }
 }
 
 /// A text as it stands on the line.
@@ -242,11 +233,4 @@ fn told_whole(role: TextRole, text: &Whole<'_>, pen: &mut Pen<'_>) {
     pen.out.push(EventKind::ItemStarted { item: began });
     pen.out.push(EventKind::ItemDelta { id, role, text: text.clone() });
     pen.out.push(EventKind::ItemCompleted { item: Item { id, body: body(role, text) } });
-}
-
-fn body(role: TextRole, text: String) -> ItemBody {
-    match role {
-        TextRole::Reasoning => ItemBody::Reasoning { text },
-        TextRole::Message | TextRole::ToolOutput => ItemBody::Message { text },
-    }
 }

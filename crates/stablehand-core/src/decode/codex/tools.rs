@@ -1,5 +1,6 @@
 //! What Codex's tools are given, and how they end.
 
+pub(super) use super::super::kit::says_nothing;
 use super::shell;
 use super::trouble::cut;
 use super::wire::{self, Kind, Wire, said};
@@ -76,20 +77,6 @@ pub(super) fn given(wire: &Wire<'_>) -> Given {
     ];
     let digest = with(digest64(name.as_bytes()), &given);
     Given { name, kind, input, timeout_ms: lasts.and_then(Value::u64), digest }
-}
-
-/// Whether there is nothing in it to show or to judge by.
-pub(super) fn says_nothing(input: &ToolInput) -> bool {
-    match input {
-        ToolInput::Command { command: text, .. }
-        | ToolInput::Path { path: text }
-        | ToolInput::Query { query: text, .. }
-        | ToolInput::Url { url: text }
-        | ToolInput::Mcp { tool: text, .. }
-        | ToolInput::SubAgent { description: text }
-        | ToolInput::Other { summary: text } => text.is_empty(),
-        ToolInput::Todos { todos } => todos.is_empty(),
-    }
 }
 
 fn command(wire: &Wire<'_>) -> ToolInput {

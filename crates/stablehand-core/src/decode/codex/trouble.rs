@@ -5,22 +5,10 @@
 //! server adds a name (`codexErrorInfo`); `exec` has the words only.
 
 use super::super::failure::failure_of;
+pub(super) use super::super::kit::cut;
 use super::wire::said;
 use crate::event::{FailureKind, TurnEnd};
 use crate::json::{self, Scan, Value};
-
-/// Messages longer than this are cut: they are for one line in a list.
-const MESSAGE: usize = 2048;
-
-/// The first [`MESSAGE`] bytes, cut at a character.
-pub(super) fn cut(mut text: String) -> String {
-    if text.len() > MESSAGE {
-        let end = (0..=MESSAGE).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        text.truncate(end);
-        text.push('…');
-    }
-    text
-}
 
 /// The number of the attempt, where a message announces one.
 pub(super) fn attempt(message: &str) -> Option<u64> {

@@ -5,6 +5,7 @@
 //! name.
 
 use super::super::Depth;
+use super::super::kit::says_nothing;
 use super::fields::Fields;
 use super::outcome::Ending;
 use super::text::Ids;
@@ -172,19 +173,6 @@ fn call_id(fields: &Fields<'_, '_>) -> Option<String> {
             tools::first(tool_call, &["toolCallId", "id"])
         })
         .filter(|id| !id.is_empty())
-}
-
-fn says_nothing(input: &ToolInput) -> bool {
-    match input {
-        ToolInput::Command { command: text, .. }
-        | ToolInput::Path { path: text }
-        | ToolInput::Query { query: text, .. }
-        | ToolInput::Url { url: text }
-        | ToolInput::Mcp { tool: text, .. }
-        | ToolInput::SubAgent { description: text }
-        | ToolInput::Other { summary: text } => text.is_empty(),
-        ToolInput::Todos { todos } => todos.is_empty(),
-    }
 }
 
 /// The plan that a completed call leaves behind, where it is one about plans.

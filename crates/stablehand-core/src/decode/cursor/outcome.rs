@@ -3,13 +3,11 @@
 //! A result is an object with one key that names the variant; flags such as `isBackground` may
 //! stand beside it. The names are shared by all tools (`success`, `error`, `rejected`, …).
 
+pub(super) use super::super::kit::cut;
 use super::tools::{self, DIGEST_BUDGET, is_volatile, mix, with_member};
 use crate::event::Outcome;
 use crate::id::digest64;
 use crate::json::{self, Members, Value};
-
-/// Messages longer than this are cut: they are for one line in a list.
-const MESSAGE: usize = 2048;
 
 /// Where the words of a failure are found, best first.
 const WORDS: &[&str] = &[
@@ -184,16 +182,6 @@ fn words(variant: Value<'_>) -> Option<String> {
         .filter(|text| !text.is_empty())
         .or_else(|| tools::first(variant, WORDS))
         .map(cut)
-}
-
-/// The first [`MESSAGE`] bytes, cut at a character.
-pub(super) fn cut(mut text: String) -> String {
-    if text.len() > MESSAGE {
-        let end = (0..=MESSAGE).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        text.truncate(end);
-        text.push('…');
-    }
-    text
 }
 
 /// The readable part of a variant, whatever the tool: most of them have exactly one.

@@ -7,24 +7,15 @@
 //! Rule for whoever listens: all text comes by `item.delta`; `item.completed` repeats the whole.
 
 use super::super::Depth;
-use crate::event::{EventKind, Item, ItemBody, TextRole};
+pub(super) use super::super::kit::Ids;
+use super::super::kit::body;
+use crate::event::{EventKind, Item, TextRole};
 use crate::id::ItemId;
 use crate::json;
 
 /// How much of the text since the last flush is kept to compare with: more than the longest answer
 /// that was seen (235 kB), little enough to be held for every run. Beyond it lengths are compared.
 const KEEP: usize = 1 << 20;
-
-/// Gives out item ids.
-#[derive(Debug, Default)]
-pub(super) struct Ids(u64);
-
-impl Ids {
-    pub(super) fn next(&mut self) -> ItemId {
-        self.0 += 1;
-        ItemId(self.0)
-    }
-}
 
 /// The open text of one role and its completion.
 #[derive(Debug, Default)]
@@ -72,13 +63,6 @@ impl OpenText {
             let body = body(role, std::mem::take(&mut self.text));
             out.push(EventKind::ItemCompleted { item: Item { id, body } });
         }
-    }
-}
-
-fn body(role: TextRole, text: String) -> ItemBody {
-    match role {
-        TextRole::Reasoning => ItemBody::Reasoning { text },
-        TextRole::Message | TextRole::ToolOutput => ItemBody::Message { text },
     }
 }
 

@@ -3,6 +3,7 @@
 //! A tool call is an object whose one key that ends in `ToolCall` names the tool; other keys may
 //! stand before or behind it. Which tool is of which kind is in `table`; how they end in `outcome`.
 
+pub(super) use super::super::kit::{first, mix};
 use super::outcome::Ending;
 use super::table::{Reads, Row, row_of};
 use crate::event::{Todo, TodoStatus, ToolInput};
@@ -148,11 +149,6 @@ pub(super) struct Given {
     pub(super) background: bool,
     /// Of the name and of everything that stays the same when the call is made again.
     pub(super) digest: u64,
-}
-
-/// Folds one more digest in.
-pub(super) fn mix(digest: u64, more: u64) -> u64 {
-    (digest.rotate_left(25) ^ more).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// Whether a member says when, where or under which number something ran, rather than what: it
@@ -309,32 +305,6 @@ fn mcp(args: Value<'_>) -> ToolInput {
         Some(rest.unwrap_or(&name).to_owned())
     });
     ToolInput::Mcp { server, tool: tool.unwrap_or_default() }
-}
-
-/// The first of these members that says something; of an array, its first element. The object is
-/// walked once, however many keys are tried.
-pub(super) fn first(args: Value<'_>, keys: &[&str]) -> Option<String> {
-    let mut best: Option<(usize, Value<'_>)> = None;
-    for (key, value) in args.members() {
-        let before = best.map_or(keys.len(), |(rank, _)| rank);
-        let rank = keys.iter().take(before).position(|k| k.as_bytes() == key);
-        let Some(rank) = rank else {
-            continue;
-        };
-        let value = match value.raw() {
-            [b'[', ..] => value.elements().next(),
-            _ => Some(value),
-        };
-        let Some(value) = value.filter(|value| value.raw_str().is_some_and(|s| !s.is_empty()))
-        else {
-            continue;
-        };
-        best = Some((rank, value));
-        if rank == 0 {
-            break;
-        }
-    }
-    best.and_then(|(_, value)| value.string())
 }
 
 /// The entries of a list of things to do.

@@ -224,6 +224,20 @@ fn markdown_todo(line: &str) -> Option<Todo> {
     Some(Todo { text: text.trim().to_owned(), status })
 }
 
+/// Whether there is nothing in it to show or to judge by.
+pub(in super::super) fn says_nothing(input: &ToolInput) -> bool {
+    match input {
+        ToolInput::Command { command: text, .. }
+        | ToolInput::Path { path: text }
+        | ToolInput::Query { query: text, .. }
+        | ToolInput::Url { url: text }
+        | ToolInput::Mcp { tool: text, .. }
+        | ToolInput::SubAgent { description: text }
+        | ToolInput::Other { summary: text } => text.is_empty(),
+        ToolInput::Todos { todos } => todos.is_empty(),
+    }
+}
+
 /// Folds one more digest in.
 pub(in super::super) fn mix(digest: u64, more: u64) -> u64 {
     (digest.rotate_left(25) ^ more).wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -83,7 +83,8 @@ impl OpenText {
     }
 }
 
-fn body(role: TextRole, text: String) -> ItemBody {
+/// An item of a role, with its text.
+pub(in super::super) fn body(role: TextRole, text: String) -> ItemBody {
     match role {
         TextRole::Reasoning => ItemBody::Reasoning { text },
         TextRole::Message | TextRole::ToolOutput => ItemBody::Message { text },
