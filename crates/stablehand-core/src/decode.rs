@@ -65,6 +65,7 @@ pub trait Decode: Send {
 
 /// The dialects that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Dialect {
     /// `cursor-agent --output-format stream-json`, all versions since 2025.
     Cursor,

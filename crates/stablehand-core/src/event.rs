@@ -79,6 +79,7 @@ pub enum Origin {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type")]
+#[non_exhaustive]
 pub enum EventKind {
     /// The agent named its session; emitted once per run, when the first line that names it comes.
     #[serde(rename = "session.started")]
@@ -277,6 +278,7 @@ pub enum EventKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Unrecognized {
     /// Plain text between the JSON lines.
     Noise,

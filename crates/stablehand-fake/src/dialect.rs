@@ -82,7 +82,7 @@ pub(crate) fn writer(dialect: Dialect) -> Option<Box<dyn Speak>> {
         Dialect::Gemini => Box::new(gemini::Gemini::default()),
         Dialect::OpenCode => Box::new(opencode::OpenCode::default()),
         Dialect::Qwen => Box::new(qwen::Qwen::default()),
-        Dialect::Copilot | Dialect::Terminal => return None,
+        _ => return None,
     })
 }
 
@@ -109,7 +109,7 @@ pub fn version_line(dialect: Dialect) -> &'static str {
         Dialect::Gemini => "0.61.0",
         Dialect::OpenCode => "1.18.33",
         Dialect::Qwen => "0.24.4",
-        Dialect::Copilot | Dialect::Terminal => "",
+        _ => "",
     }
 }
 
@@ -123,7 +123,7 @@ pub fn program(dialect: Dialect) -> &'static str {
         Dialect::OpenCode => "opencode",
         Dialect::Copilot => "copilot",
         Dialect::Qwen => "qwen",
-        Dialect::Terminal => "",
+        _ => "",
     }
 }
 

@@ -80,11 +80,8 @@ fn own_with_value(dialect: Dialect) -> &'static [&'static str] {
         Dialect::Codex | Dialect::CodexApp => {
             &["--model", "-m", "--cd", "-C", "-c", "-a", "-s", "-p", "-o", "-i"]
         }
-        Dialect::Terminal => &[],
         Dialect::OpenCode => &["--session", "-s", "--model", "-m", "--dir", "-f"],
-        Dialect::Gemini | Dialect::Qwen | Dialect::Copilot => {
-            &["--resume", "-r", "--session-id", "--model", "-m", "--prompt", "-p", "-i", "-o"]
-        }
+        _ => &["--resume", "-r", "--session-id", "--model", "-m", "--prompt", "-p", "-i", "-o"],
     }
 }
 

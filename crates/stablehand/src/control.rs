@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// What somebody wants of a running driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Request {
     /// Stop the run, beginning with an interrupt; a second one kills at once. Carries the signal
     /// number that our own exit status should show.

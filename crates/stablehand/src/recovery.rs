@@ -93,11 +93,8 @@ fn hopeless(failure: FailureKind) -> Option<&'static str> {
         FailureKind::Quota => Some("the usage limit is reached"),
         FailureKind::BadRequest => Some("the agent refused the request"),
         FailureKind::ContextLength => Some("the conversation is too long"),
-        FailureKind::RateLimit
-        | FailureKind::Overloaded
-        | FailureKind::Network
-        | FailureKind::Tool
-        | FailureKind::Internal => None,
+        // Too many requests, overload, the network, a tool, the agent itself: they pass.
+        _ => None,
     }
 }
 

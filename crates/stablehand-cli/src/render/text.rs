@@ -104,7 +104,7 @@ fn shell_line(command: &str, spent: Option<Duration>, tool: &Tool) -> String {
         Outcome::Denied { reason: why } => facts.push(reason("denied", Some(why))),
         Outcome::TimedOut => facts.push("timed out".into()),
         Outcome::SpawnError { message } => facts.push(reason("not started", Some(message))),
-        Outcome::Unknown => facts.push("outcome unknown".into()),
+        _ => facts.push("outcome unknown".into()),
     }
     format!("{mark} `{command}` ({})", facts.join(", "))
 }
@@ -112,7 +112,6 @@ fn shell_line(command: &str, spent: Option<Duration>, tool: &Tool) -> String {
 fn other_line(tool: &Tool) -> String {
     let name = one_line(&tool.name);
     match tool.outcome.as_ref().unwrap_or(&Outcome::Unknown) {
-        Outcome::Success | Outcome::Unknown => format!("✓ {name}"),
         Outcome::Failure { message, .. } => {
             format!("✗ {name} ({})", reason("failed", message.as_deref()))
         }
@@ -124,6 +123,7 @@ fn other_line(tool: &Tool) -> String {
         Outcome::SpawnError { message } => {
             format!("✗ {name} ({})", reason("not started", Some(message)))
         }
+        _ => format!("✓ {name}"),
     }
 }
 

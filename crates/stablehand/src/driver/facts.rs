@@ -66,11 +66,12 @@ impl Facts {
                 self.result = None;
                 let effects = match &item.body {
                     ItemBody::Tool(tool) => tool.may_have_side_effects(),
-                    ItemBody::FileChange { .. } | ItemBody::SubAgent { .. } => true,
                     ItemBody::Message { .. }
                     | ItemBody::Reasoning { .. }
                     | ItemBody::Plan { .. }
                     | ItemBody::Notice { .. } => false,
+                    // Files, other agents, and whatever there may be one day.
+                    _ => true,
                 };
                 self.reached(if effects { Progress::SideEffects } else { Progress::Answered });
             }
