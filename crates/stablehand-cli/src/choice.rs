@@ -16,8 +16,8 @@ use std::time::Duration;
 /// The shared arguments.
 #[derive(Debug, clap::Args)]
 pub struct ChoiceArgs {
-    /// Which agent: cursor, claude, codex, gemini, opencode, qwen, or demo (built in, needs no
-    /// account)
+    /// Which agent, such as claude or codex; `stablehand agents` lists them all. demo is built in and
+    /// needs no account
     #[arg(long, value_name = "AGENT", default_value = "cursor")]
     pub agent: String,
 

@@ -454,8 +454,8 @@ pub struct Capabilities {
     pub resume: bool,
     /// A model can be chosen.
     pub model: bool,
-    /// Ways to work that can be chosen with its own options.
-    pub modes: &'static [&'static str],
+    /// Ways to work that can be chosen with its own options, in its own words.
+    pub native_modes: &'static [&'static str],
     /// It can be told to run everything without asking.
     pub force: bool,
     /// It confines commands, or can.

@@ -4,7 +4,7 @@ use super::table::{Look, Paint, Table};
 use super::{Found, Waiting, why};
 use crate::env::Env;
 use serde_json::{Value, json};
-use stablehand::agent::Agent;
+use stablehand::agent::{Agent, Mode};
 use stablehand::manage::{Answer, AskError, Desk, Login, LoginState, Question, Recipe};
 use stablehand_core::text;
 use std::fmt::Write as _;
@@ -111,6 +111,7 @@ impl Portrait {
             "model": self.model,
             "facts": self.facts.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
             "can": abilities,
+            "modes": self.agent.modes().map(Mode::name).collect::<Vec<_>>(),
             "install": recipes.install,
             "troubles": self.troubles,
         })
@@ -196,7 +197,7 @@ fn abilities(agent: Agent) -> Vec<(&'static str, bool)> {
         ("thinking", can.thinking),
         ("resume", can.resume),
         ("choose model", can.model),
-        ("modes", !can.modes.is_empty()),
+        ("modes", agent.modes().next().is_some()),
         ("force", can.force),
         ("sandbox", can.sandbox),
         ("mcp", can.mcp),
@@ -276,9 +277,9 @@ pub(super) fn in_detail(portrait: &Portrait, paint: Paint) -> String {
         abilities.filter(|(_, can)| *can == wanted).map(|(name, _)| name).collect::<Vec<_>>()
     };
     let mut lines = vec![("can", list(true).join(", ")), ("cannot", list(false).join(", "))];
-    if !portrait.agent.row().can.modes.is_empty() {
-        lines.push(("modes", portrait.agent.row().can.modes.join(", ")));
-    }
+    let modes: Vec<_> = portrait.agent.modes().map(Mode::name).collect();
+    lines.push(("--mode", modes.join(", ")));
+    lines.push(("its own modes", portrait.agent.row().can.native_modes.join(", ")));
     for (name, text) in lines.into_iter().filter(|(_, text)| !text.is_empty()) {
         let padding = " ".repeat(13usize.saturating_sub(name.len()));
         out.push_str(&paint.wrapped(&format!("  {name}{padding}  {text}"), 17));

@@ -287,3 +287,33 @@ fn the_same_call_again_and_again_is_noticed_and_stopped_only_if_asked() {
     run(&stopped).flag("--livelock", "8").finish().assert_code(2);
     assert_eq!(stopped.log().one("hang_detected")["verdict"], "livelock");
 }
+
+#[test]
+fn every_agent_has_a_plan_that_can_be_looked_at() {
+    let env = env(GOOD);
+    let all = env.stablehand("agents").args(["--json"]).finish();
+    all.assert_code(0);
+    let all: Vec<serde_json::Value> = serde_json::from_slice(&all.stdout).unwrap();
+    assert!(all.len() >= 7, "{all:?}");
+    for agent in all.iter().map(|agent| agent["agent"].as_str().unwrap()) {
+        for transport in ["pipe", "pty"] {
+            let run = env
+                .stablehand("run")
+                .flag("--agent", agent)
+                .flag("--agent-bin", "/bin/true")
+                .flag("--transport", transport)
+                .args(["--dry-run", "--force", PROMPT])
+                .finish();
+            run.assert_code(0);
+            let plan: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+            assert_eq!((&plan["agent"], &plan["transport"]), (&agent.into(), &transport.into()));
+            for key in ["program", "args", "env", "stdin", "dialect", "limits", "exit_codes"] {
+                assert!(!plan[key].is_null(), "{agent}: no {key} in {plan}");
+            }
+            for key in ["tools_seen", "interrupted_by"] {
+                assert!(plan[key].is_string(), "{agent}: no {key} in {plan}");
+            }
+        }
+    }
+    assert!(env.logs().is_empty(), "nothing was started");
+}

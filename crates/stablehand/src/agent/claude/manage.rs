@@ -19,7 +19,7 @@ pub(super) const CAN: Capabilities = Capabilities {
     thinking: true,
     resume: true,
     model: true,
-    modes: &["manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"],
+    native_modes: &["manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"],
     force: true,
     sandbox: true,
     mcp: true,

@@ -20,7 +20,7 @@ pub(super) const CAN: Capabilities = Capabilities {
     thinking: true,
     resume: true,
     model: true,
-    modes: &["read-only", "workspace-write", "danger-full-access"],
+    native_modes: &["read-only", "workspace-write", "danger-full-access"],
     force: true,
     sandbox: true,
     mcp: true,

@@ -15,7 +15,7 @@ pub(super) const CAN: Capabilities = Capabilities {
     thinking: true,
     resume: true,
     model: true,
-    modes: &["plan", "ask"],
+    native_modes: &["plan", "ask"],
     force: true,
     sandbox: true,
     mcp: true,

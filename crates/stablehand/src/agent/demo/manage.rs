@@ -8,7 +8,7 @@ pub(super) const CAN: Capabilities = Capabilities {
     thinking: true,
     resume: true,
     model: true,
-    modes: &[],
+    native_modes: &[],
     force: false,
     sandbox: false,
     mcp: false,

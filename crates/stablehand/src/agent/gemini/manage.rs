@@ -17,7 +17,7 @@ pub(super) const CAN: Capabilities = Capabilities {
     thinking: false,
     resume: true,
     model: true,
-    modes: &["default", "auto_edit", "plan", "yolo"],
+    native_modes: &["default", "auto_edit", "plan", "yolo"],
     force: true,
     sandbox: true,
     mcp: true,

@@ -15,7 +15,7 @@ pub(super) const CAN: Capabilities = Capabilities {
     thinking: true,
     resume: true,
     model: true,
-    modes: &["build", "plan"],
+    native_modes: &["build", "plan"],
     force: true,
     sandbox: false,
     mcp: true,

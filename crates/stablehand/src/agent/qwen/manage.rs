@@ -10,7 +10,7 @@ pub(super) const CAN: Capabilities = Capabilities {
     thinking: true,
     resume: true,
     model: true,
-    modes: &["plan", "default", "auto-edit", "yolo"],
+    native_modes: &["plan", "default", "auto-edit", "yolo"],
     force: true,
     sandbox: true,
     mcp: true,
