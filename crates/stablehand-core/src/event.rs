@@ -151,6 +151,9 @@ pub enum EventKind {
     ApprovalRequested {
         /// The id to answer to.
         id: String,
+        /// The call that it is about, where it is about one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
         /// What is asked, for a person.
         what: String,
         /// The choices.

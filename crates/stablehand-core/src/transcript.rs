@@ -108,7 +108,7 @@ impl Transcript {
             EventKind::ItemStarted { item } => self.put(item, Status::Running),
             EventKind::ItemCompleted { item } => self.put(item, Status::Complete),
             EventKind::ItemDelta { id, role, text } => self.grow(*id, *role, text),
-            EventKind::ApprovalRequested { id, what, options } => {
+            EventKind::ApprovalRequested { id, what, options, .. } => {
                 self.entries().push(Entry::Approval {
                     id: id.clone(),
                     what: what.clone(),

@@ -23,7 +23,7 @@ use super::failure::failure_of;
 use super::kit::LineType;
 use super::{Decode, Depth};
 use crate::event::{EventKind, Item, ItemBody, NoticeLevel, TextRole, TurnEnd, Unrecognized};
-use crate::id::SessionId;
+use crate::id::{CallId, SessionId};
 use crate::json::{self, Object, Scan, Value};
 use crate::line::{Line, Part};
 use crate::text::{excerpt, plain};
@@ -411,7 +411,8 @@ impl ClaudeDecoder {
                 self.calls.denied(&id, &what);
                 // Nobody can be asked: the agent has answered itself.
                 let (what, options) = (tools::cut(what), Vec::new());
-                out.push(EventKind::ApprovalRequested { id: id.clone(), what, options });
+                let call = Some(CallId(id.clone()));
+                out.push(EventKind::ApprovalRequested { id: id.clone(), call, what, options });
                 let (choice, by) = ("deny".to_owned(), "agent".to_owned());
                 out.push(EventKind::ApprovalResolved { id, choice, by });
             }

@@ -306,6 +306,7 @@ impl CursorDecoder {
                 }
                 out.push(EventKind::ApprovalRequested {
                     id: question.id,
+                    call: None,
                     what: question.what,
                     options: question.options,
                 });

@@ -150,7 +150,12 @@ fn samples() -> Vec<EventKind> {
         },
         EventKind::TurnStarted { prompt: None },
         EventKind::TurnStarted { prompt: Some(text()) },
-        EventKind::ApprovalRequested { id: text(), what: text(), options: vec![text()] },
+        EventKind::ApprovalRequested {
+            id: text(),
+            call: None,
+            what: text(),
+            options: vec![text()],
+        },
         EventKind::ApprovalResolved { id: text(), choice: text(), by: "agent".to_owned() },
         EventKind::RetryScheduled { attempt: 1, detail: Some(text()) },
         EventKind::ConnectionChanged { state: "reconnecting".to_owned(), attempt: Some(2) },

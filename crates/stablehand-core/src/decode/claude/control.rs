@@ -27,18 +27,20 @@ pub(super) fn request(
     let subtype = say("subtype").unwrap_or_default();
     match subtype.as_str() {
         "can_use_tool" => {
-            if let Some(call) = say("tool_use_id") {
-                calls.asked(&call, &id);
+            let call = say("tool_use_id");
+            if let Some(call) = &call {
+                calls.asked(call, &id);
             }
             let name = say("tool_name").unwrap_or_default();
             let (what, options) = permission(table, &name, request.get("input"));
-            Ok(EventKind::ApprovalRequested { id, what: cut(what), options })
+            let call = call.map(CallId);
+            Ok(EventKind::ApprovalRequested { id, call, what: cut(what), options })
         }
         "elicitation" => {
             let server = say("mcp_server_name").unwrap_or_default();
             let what = format!("{server}: {}", say("message").unwrap_or_default());
             let options = ["accept", "decline", "cancel"].map(str::to_owned).to_vec();
-            Ok(EventKind::ApprovalRequested { id, what: cut(what), options })
+            Ok(EventKind::ApprovalRequested { id, call: None, what: cut(what), options })
         }
         "hook_callback" => {
             let input = request.get("input");

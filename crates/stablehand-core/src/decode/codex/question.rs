@@ -7,6 +7,7 @@
 use super::shell;
 use super::wire::said;
 use crate::event::EventKind;
+use crate::id::CallId;
 use crate::json::Value;
 
 /// What people may answer where the agent does not say.
@@ -42,7 +43,8 @@ pub(super) fn asked(
         _ if params.get("questions").is_some() => questions(params),
         other => other.to_owned(),
     };
-    EventKind::ApprovalRequested { id: id_text(id), what, options: options(method, params) }
+    let call = get("itemId").or_else(|| get("callId")).map(CallId);
+    EventKind::ApprovalRequested { id: id_text(id), call, what, options: options(method, params) }
 }
 
 /// The id of a request: a number or a string.

@@ -253,7 +253,12 @@ fn retries_usage_and_questions_are_told() {
             retried(2),
             EventKind::UsageUpdated { usage: Usage::Turn(tokens(1)) },
             EventKind::UsageUpdated { usage: Usage::Turn(tokens(2)) },
-            EventKind::ApprovalRequested { id: "q".into(), what: "ls".into(), options: vec![] },
+            EventKind::ApprovalRequested {
+                id: "q".into(),
+                call: None,
+                what: "ls".into(),
+                options: vec![]
+            },
             EventKind::ApprovalResolved {
                 id: "q".into(),
                 choice: "approved".into(),

@@ -3,6 +3,7 @@
 use super::super::Depth;
 use super::super::kit::{self, Reads, Row, cut, digest_of, mix, row, row_of};
 use crate::event::{EventKind, Outcome, Tool, ToolInput, ToolKind};
+use crate::id::CallId;
 use crate::json::Value;
 
 /// The frequent ones first.
@@ -163,6 +164,7 @@ pub(super) fn permission_requested(data: Value<'_>, out: &mut Vec<EventKind>) {
     let words = ["fullCommandText", "intention", "path", "fileName", "url", "toolName", "kind"];
     out.push(EventKind::ApprovalRequested {
         id: data.get("requestId").and_then(Value::string).unwrap_or_default(),
+        call: kit::first(request, &["toolCallId"]).map(CallId),
         what: kit::first(request, &words).map(cut).unwrap_or_default(),
         options: Vec::new(),
     });

@@ -266,7 +266,7 @@ fn questions_are_asked_and_answered() {
     let asked: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
-            EventKind::ApprovalRequested { id, what, options } => {
+            EventKind::ApprovalRequested { id, what, options, .. } => {
                 Some(format!("{id} {what} {options:?}"))
             }
             EventKind::ApprovalResolved { id, choice, by } => Some(format!("{id} {choice} {by}")),

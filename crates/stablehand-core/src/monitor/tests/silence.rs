@@ -169,8 +169,12 @@ fn a_conversation_rests_between_its_turns_and_is_judged_in_them() {
 
 #[test]
 fn a_question_in_the_stream_does_not_wait_for_ever() {
-    let asked =
-        EventKind::ApprovalRequested { id: "1".into(), what: "may I".into(), options: Vec::new() };
+    let asked = EventKind::ApprovalRequested {
+        id: "1".into(),
+        call: None,
+        what: "may I".into(),
+        options: Vec::new(),
+    };
     Run::wrap().begin().text().event(&asked).gives(VerdictKind::IdleAfterText, 60.0);
 }
 

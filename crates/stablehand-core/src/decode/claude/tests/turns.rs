@@ -230,7 +230,7 @@ fn questions_are_asked_answered_and_withdrawn() {
     let asked: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
-            EventKind::ApprovalRequested { id, what, options } => {
+            EventKind::ApprovalRequested { id, what, options, .. } => {
                 Some(format!("{id} {what} {}", options.join("|")))
             }
             EventKind::ApprovalResolved { id, choice, by } => Some(format!("{id} {choice} {by}")),

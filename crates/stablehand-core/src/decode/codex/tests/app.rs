@@ -153,6 +153,7 @@ fn questions_and_answers() {
         events[3],
         EventKind::ApprovalRequested {
             id: "0".into(),
+            call: Some(crate::id::CallId("call_1".into())),
             what: "run `echo hi` in /w (why)".into(),
             options: vec!["accept".into(), "acceptWithExecpolicyAmendment".into(), "cancel".into()],
         }
