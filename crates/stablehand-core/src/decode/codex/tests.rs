@@ -1,34 +1,17 @@
 //! The decoders by table: every shape of a line, and what it becomes.
 
+use super::super::kit::testing::decode_bytes;
 use super::*;
 use crate::event::{
     FailureKind, ItemBody, Outcome, TextRole, TodoStatus, Tokens, Tool, ToolInput, ToolKind, Usage,
 };
-use crate::line::LineSplitter;
 
 mod app;
 mod properties;
 
-fn decode_bytes(decoder: &mut dyn Decode, bytes: &[u8], depth: Depth) -> Vec<EventKind> {
-    let mut splitter = LineSplitter::new(1 << 16, 1 << 10);
-    let mut out = Vec::new();
-    for piece in bytes.chunks(1 << 14) {
-        splitter.space()[..piece.len()].copy_from_slice(piece);
-        splitter.filled(piece.len());
-        while let Some(line) = splitter.next() {
-            decoder.line(&line, &json::scan(line.bytes), depth, &mut out);
-        }
-    }
-    while let Some(line) = splitter.finish() {
-        decoder.line(&line, &json::scan(line.bytes), depth, &mut out);
-    }
-    decoder.finish(depth, &mut out);
-    out
-}
-
 fn decode(lines: &[&str]) -> Vec<EventKind> {
     let bytes = lines.join("\n") + "\n";
-    decode_bytes(&mut CodexDecoder::default(), bytes.as_bytes(), Depth::Full)
+    decode_bytes::<CodexDecoder>(bytes.as_bytes(), Depth::Full)
 }
 
 /// What one item becomes that `exec` tells as completed.
@@ -385,7 +368,7 @@ fn what_is_not_known_is_not_lost() {
         });
         assert_eq!(why, expected, "{line}");
     }
-    let torn = decode_bytes(&mut CodexDecoder::default(), br#"{"type":"turn.com"#, Depth::Full);
+    let torn = decode_bytes::<CodexDecoder>(br#"{"type":"turn.com"#, Depth::Full);
     assert!(matches!(torn[..], [EventKind::Unrecognized { why: Unrecognized::Torn, .. }]));
     let words = item(r#""type":"brand_new","text":"hello""#);
     let notice = ItemBody::Notice { level: NoticeLevel::Info, text: "hello".into() };
@@ -399,8 +382,8 @@ fn a_line_that_is_too_long_still_closes_its_call() {
         r#"{{"type":"item.completed","item":{{"id":"item_1","type":"command_execution","command":"seq","aggregated_output":"{long}","exit_code":0,"status":"completed"}}}}"#
     );
     let start = SHELL[3];
-    let mut decoder = CodexDecoder::default();
-    let events = decode_bytes(&mut decoder, format!("{start}\n{line}\n").as_bytes(), Depth::Full);
+    let bytes = format!("{start}\n{line}\n");
+    let events = decode_bytes::<CodexDecoder>(bytes.as_bytes(), Depth::Full);
     let tool = &tools(&events)[0];
     assert_eq!(names(&events), ["turn.started", "item.started", "item.completed"]);
     assert_eq!(tool.call.0, "item_1");

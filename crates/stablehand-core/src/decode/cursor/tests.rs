@@ -1,39 +1,14 @@
 //! The decoder by table: every shape of a line, and what it becomes.
 
+use super::super::kit::testing::{decode_bytes, names};
 use super::*;
 use crate::event::{Outcome, Tool, ToolInput};
-use crate::line::LineSplitter;
 
 mod calls;
 mod properties;
 
-fn decode_bytes(bytes: &[u8], depth: Depth) -> Vec<EventKind> {
-    let mut decoder = CursorDecoder::default();
-    let mut splitter = LineSplitter::new(1 << 16, 1 << 10);
-    let mut out = Vec::new();
-    let mut take = |line: Line<'_>| {
-        decoder.line(&line, &json::scan(line.bytes), depth, &mut out);
-    };
-    for piece in bytes.chunks(1 << 14) {
-        splitter.space()[..piece.len()].copy_from_slice(piece);
-        splitter.filled(piece.len());
-        while let Some(line) = splitter.next() {
-            take(line);
-        }
-    }
-    while let Some(line) = splitter.finish() {
-        take(line);
-    }
-    decoder.finish(depth, &mut out);
-    out
-}
-
 fn decode(lines: &[&str]) -> Vec<EventKind> {
-    decode_bytes((lines.join("\n") + "\n").as_bytes(), Depth::Full)
-}
-
-fn names(events: &[EventKind]) -> Vec<&'static str> {
-    events.iter().map(EventKind::name).collect()
+    decode_bytes::<CursorDecoder>((lines.join("\n") + "\n").as_bytes(), Depth::Full)
 }
 
 fn said(events: &[EventKind]) -> String {
@@ -365,7 +340,7 @@ fn what_is_not_understood_says_why() {
         ("{\"type\":\"tool_call\",\"subtype\":\"progress\"}\n", &[U::UnknownType]),
     ];
     for (bytes, expected) in cases {
-        let why: Vec<U> = decode_bytes(bytes.as_bytes(), Depth::Full)
+        let why: Vec<U> = decode_bytes::<CursorDecoder>(bytes.as_bytes(), Depth::Full)
             .iter()
             .filter_map(|event| match event {
                 EventKind::Unrecognized { why, .. } => Some(*why),

@@ -89,10 +89,12 @@ pub(in super::super) fn without_texts(mut events: Vec<EventKind>) -> Vec<EventKi
             EventKind::TurnStarted { prompt } => *prompt = None,
             EventKind::TurnEnded { text, .. } => *text = None,
             EventKind::ItemDelta { text, .. } => text.clear(),
+            EventKind::HookReceived { payload, .. } => *payload = serde_json::Value::Null,
             EventKind::ItemStarted { item } | EventKind::ItemCompleted { item } => {
                 match &mut item.body {
                     ItemBody::Message { text } | ItemBody::Reasoning { text } => text.clear(),
                     ItemBody::Plan { text, .. } => *text = None,
+                    ItemBody::FileChange { diff, .. } => *diff = None,
                     ItemBody::Tool(tool) => {
                         tool.output = None;
                         tool.diff = None;

@@ -4,7 +4,7 @@ use super::*;
 
 fn app(lines: &[&str]) -> Vec<EventKind> {
     let bytes = lines.join("\n") + "\n";
-    decode_bytes(&mut CodexAppDecoder::default(), bytes.as_bytes(), Depth::Full)
+    decode_bytes::<CodexAppDecoder>(bytes.as_bytes(), Depth::Full)
 }
 
 fn delta(id: &str, text: &str) -> String {
@@ -330,7 +330,7 @@ fn a_line_that_is_too_long_still_closes_its_call() {
     let long = "x".repeat(200_000);
     let end = END.replace(r"hi\n", &long);
     let bytes = format!("{START}\n{end}\n");
-    let events = decode_bytes(&mut CodexAppDecoder::default(), bytes.as_bytes(), Depth::Full);
+    let events = decode_bytes::<CodexAppDecoder>(bytes.as_bytes(), Depth::Full);
     let tool = tools(&events).remove(0);
     assert_eq!((tool.call.0.as_str(), tool.outcome), ("call_1", Some(Outcome::Success)));
 }

@@ -1,44 +1,10 @@
 //! What must hold for any bytes: no panic, and skimming only leaves texts out.
 
+use super::super::super::kit::testing::{
+    assert_cuts_are_survived, assert_skim_is_full_without_texts,
+};
 use super::*;
 use proptest::prelude::*;
-
-/// A value without the texts that skimming leaves out.
-fn without_texts(mut events: Vec<EventKind>) -> Vec<EventKind> {
-    for event in &mut events {
-        match event {
-            EventKind::TurnStarted { prompt } => *prompt = None,
-            EventKind::TurnEnded { text, .. } => *text = None,
-            EventKind::ItemDelta { text, .. } => text.clear(),
-            EventKind::ItemStarted { item } | EventKind::ItemCompleted { item } => {
-                match &mut item.body {
-                    ItemBody::Message { text } | ItemBody::Reasoning { text } => text.clear(),
-                    ItemBody::Plan { text, .. } => *text = None,
-                    ItemBody::FileChange { diff, .. } => *diff = None,
-                    ItemBody::Tool(tool) => {
-                        tool.output = None;
-                        tool.diff = None;
-                    }
-                    _ => {}
-                }
-            }
-            _ => {}
-        }
-    }
-    events
-}
-
-fn decoders() -> [fn() -> Box<dyn Decode>; 2] {
-    [|| Box::new(CodexDecoder::default()), || Box::new(CodexAppDecoder::default())]
-}
-
-fn assert_skim_is_full_without_texts(bytes: &[u8]) {
-    for decoder in decoders() {
-        let full = without_texts(decode_bytes(&mut *decoder(), bytes, Depth::Full));
-        let skim = decode_bytes(&mut *decoder(), bytes, Depth::Skim);
-        assert_eq!(skim, full);
-    }
-}
 
 fn word() -> impl Strategy<Value = String> {
     prop_oneof!["[a-c]{0,3}", Just("\\n\\\"é\\ud83d\\ude00".to_owned()), Just("\\ud800".to_owned())]
@@ -114,41 +80,32 @@ fn line() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        assert_skim_is_full_without_texts(&bytes);
+        assert_skim_is_full_without_texts::<CodexDecoder>(&bytes);
+        assert_skim_is_full_without_texts::<CodexAppDecoder>(&bytes);
     }
 
     #[test]
     fn any_lines_skim_as_they_decode(lines in prop::collection::vec(line(), 0..24)) {
-        assert_skim_is_full_without_texts(lines.join("\n").as_bytes());
+        let bytes = lines.join("\n");
+        assert_skim_is_full_without_texts::<CodexDecoder>(bytes.as_bytes());
+        assert_skim_is_full_without_texts::<CodexAppDecoder>(bytes.as_bytes());
     }
 
     #[test]
     fn any_cut_of_a_line_is_survived(line in line(), at in 0usize..900, pad in 0usize..2000) {
-        // Cut as the end of the stream, and as the first part of a line that is too long.
-        let cut = line.as_bytes().get(..at.min(line.len())).unwrap();
-        assert_skim_is_full_without_texts(cut);
-        for decoder in decoders() {
-            for part in [Part::First, Part::Middle, Part::Last] {
-                let head = Line { bytes: cut, offset: 0, part, newline: false };
-                let mut full = Vec::new();
-                decoder().line(&head, &Scan::Text, Depth::Full, &mut full);
-                let mut skim = Vec::new();
-                decoder().line(&head, &Scan::Text, Depth::Skim, &mut skim);
-                prop_assert_eq!(without_texts(full), skim);
-            }
-        }
-        let long = line.replacen("\"text\":\"", &format!("\"text\":\"{}", "x".repeat(pad * 64)), 1);
-        assert_skim_is_full_without_texts(long.as_bytes());
+        assert_cuts_are_survived::<CodexDecoder>(&line, at, pad);
+        assert_cuts_are_survived::<CodexAppDecoder>(&line, at, pad);
     }
 
     #[test]
     fn calls_that_began_have_ended_with_the_turn(lines in prop::collection::vec(line(), 0..24)) {
-        for (decoder, end) in decoders().into_iter().zip([
-            r#"{"type":"turn.completed"}"#,
-            r#"{"method":"turn/completed","params":{"turn":{"status":"completed"}}}"#,
-        ]) {
-            let bytes = lines.join("\n") + "\n" + end + "\n";
-            let events = decode_bytes(&mut *decoder(), bytes.as_bytes(), Depth::Skim);
+        let ended = |end: &str| lines.join("\n") + "\n" + end + "\n";
+        let exec = ended(r#"{"type":"turn.completed"}"#);
+        let app = ended(r#"{"method":"turn/completed","params":{"turn":{"status":"completed"}}}"#);
+        for events in [
+            decode_bytes::<CodexDecoder>(exec.as_bytes(), Depth::Skim),
+            decode_bytes::<CodexAppDecoder>(app.as_bytes(), Depth::Skim),
+        ] {
             let mut open = std::collections::HashSet::new();
             for event in &events {
                 match event {

@@ -1,38 +1,10 @@
 //! What must hold for any bytes: no panic, nothing unheard, and skimming only leaves texts out.
 
+use super::super::super::kit::testing::{
+    assert_cuts_are_survived, assert_skim_is_full_without_texts,
+};
 use super::*;
 use proptest::prelude::*;
-
-/// A value without the texts that skimming leaves out.
-fn without_texts(mut events: Vec<EventKind>) -> Vec<EventKind> {
-    for event in &mut events {
-        match event {
-            EventKind::TurnStarted { prompt } => *prompt = None,
-            EventKind::TurnEnded { text, .. } => *text = None,
-            EventKind::ItemDelta { text, .. } => text.clear(),
-            EventKind::ItemStarted { item } | EventKind::ItemCompleted { item } => {
-                match &mut item.body {
-                    ItemBody::Message { text } | ItemBody::Reasoning { text } => text.clear(),
-                    ItemBody::Plan { text, .. } => *text = None,
-                    ItemBody::Tool(tool) => {
-                        tool.output = None;
-                        tool.diff = None;
-                    }
-                    _ => {}
-                }
-            }
-            _ => {}
-        }
-    }
-    events
-}
-
-/// Digests are not on the wire and have to be compared too; `PartialEq` does.
-fn assert_skim_is_full_without_texts(bytes: &[u8]) {
-    let full = without_texts(decode_bytes(bytes, Depth::Full));
-    let skim = decode_bytes(bytes, Depth::Skim);
-    assert_eq!(skim, full);
-}
 
 fn word() -> impl Strategy<Value = String> {
     prop_oneof!["[a-c]{0,3}", Just("\\n\\\"é\\ud83d\\ude00".to_owned()), Just("\\ud800".to_owned()),]
@@ -104,29 +76,17 @@ fn may_be_silent(kind: &str) -> bool {
 proptest! {
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        assert_skim_is_full_without_texts(&bytes);
+        assert_skim_is_full_without_texts::<CursorDecoder>(&bytes);
     }
 
     #[test]
     fn any_lines_skim_as_they_decode(lines in prop::collection::vec(line(), 0..24)) {
-        assert_skim_is_full_without_texts(lines.join("\n").as_bytes());
+        assert_skim_is_full_without_texts::<CursorDecoder>(lines.join("\n").as_bytes());
     }
 
     #[test]
     fn any_cut_of_a_line_is_survived(line in line(), at in 0usize..600, pad in 0usize..2000) {
-        // Cut as the end of the stream, and as the first part of a line that is too long.
-        let cut = line.as_bytes().get(..at.min(line.len())).unwrap();
-        assert_skim_is_full_without_texts(cut);
-        for part in [Part::First, Part::Middle, Part::Last] {
-            let head = Line { bytes: cut, offset: 0, part, newline: false };
-            let mut full = Vec::new();
-            CursorDecoder::default().line(&head, &Scan::Text, Depth::Full, &mut full);
-            let mut skim = Vec::new();
-            CursorDecoder::default().line(&head, &Scan::Text, Depth::Skim, &mut skim);
-            prop_assert_eq!(without_texts(full), skim);
-        }
-        let long = line.replacen('"', &format!("\"{}", "x".repeat(pad * 64)), 3);
-        assert_skim_is_full_without_texts(long.as_bytes());
+        assert_cuts_are_survived::<CursorDecoder>(&line, at, pad);
     }
 
     #[test]
