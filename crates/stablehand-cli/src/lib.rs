@@ -18,6 +18,7 @@ pub mod input;
 pub mod limits;
 pub mod main_stablehand;
 pub mod main_wrap;
+pub mod policy;
 pub mod render;
 pub mod run;
 pub mod screen;

@@ -3,9 +3,10 @@
 use crate::decode::DecodeArgs;
 use crate::demo;
 use crate::env::KEEPER;
+use crate::policy::PolicyArgs;
 use crate::run::RunArgs;
 use crate::talk::TalkArgs;
-use crate::{decode, run, talk};
+use crate::{decode, policy, run, talk};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -28,6 +29,8 @@ enum Command {
     Talk(Box<TalkArgs>),
     /// Read an agent's recorded output from standard input as events
     Decode(DecodeArgs),
+    /// Try out the rules about what an agent may do
+    Policy(PolicyArgs),
     #[command(name = "__demo-agent", hide = true, disable_help_flag = true)]
     Demo(demo::DemoArgs),
 }
@@ -46,6 +49,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::main(&args),
         Command::Talk(args) => talk::main(&args),
         Command::Decode(args) => decode::main(&args),
+        Command::Policy(args) => policy::main(&args),
         Command::Demo(args) => demo::main(&args),
     };
     crate::finish(PROGRAM, result)

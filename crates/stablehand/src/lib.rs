@@ -17,6 +17,7 @@ pub mod follow;
 pub mod keeper;
 pub mod lease;
 pub mod log;
+pub mod policy_world;
 pub mod recovery;
 pub mod session;
 pub mod sink;

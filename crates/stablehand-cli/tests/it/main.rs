@@ -16,6 +16,8 @@ mod interactive;
 #[cfg(test)]
 mod log;
 #[cfg(test)]
+mod policy;
+#[cfg(test)]
 mod replay;
 #[cfg(test)]
 mod run;
