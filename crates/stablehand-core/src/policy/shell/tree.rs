@@ -94,7 +94,11 @@ impl<'t> Walk<'t, '_> {
             }
             "variable_name" => plain(text),
             "file_descriptor" => plain(text.trim_matches(['{', '}'])),
-            "simple_expansion" => text.starts_with('$'),
+            // The grammar looks for the name on the next line, too.
+            "simple_expansion" => text.starts_with('$') && !text.contains(char::is_whitespace),
+            "brace_expression" | "extglob_pattern" | "number" | "special_variable_name" => {
+                !text.contains(char::is_whitespace)
+            }
             "expansion" => text.starts_with("${") && text.ends_with('}'),
             "command_substitution" => text.starts_with("$(") || text.starts_with('`'),
             "process_substitution" => text.starts_with("<(") || text.starts_with(">("),
