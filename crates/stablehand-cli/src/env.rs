@@ -25,6 +25,8 @@ pub struct Env {
     pub stablehand_home: Option<PathBuf>,
     /// Where state belongs, by the XDG convention.
     pub xdg_state: Option<PathBuf>,
+    /// Where configuration belongs, by the XDG convention.
+    pub xdg_config: Option<PathBuf>,
     /// Our own program.
     pub program: PathBuf,
     /// Whether standard input is a terminal.
@@ -50,6 +52,7 @@ impl Env {
             path: var("PATH"),
             stablehand_home: var("STABLEHAND_HOME").map(PathBuf::from),
             xdg_state: var("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()),
+            xdg_config: var("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute()),
             program,
             stdin_is_terminal: std::io::stdin().is_terminal(),
             stdout_is_terminal: std::io::stdout().is_terminal(),
@@ -86,6 +89,14 @@ impl Env {
     pub fn state(&self) -> Result<PathBuf, Failure> {
         let (ours, xdg) = (self.stablehand_home.as_deref(), self.xdg_state.as_deref());
         state_folder(ours, xdg, self.home.as_deref()).ok_or_else(no_home)
+    }
+
+    /// The user's own configuration, where there is a place for it.
+    pub fn config_file(&self) -> Option<PathBuf> {
+        let xdg = || self.xdg_config.as_ref().map(|folder| folder.join("stablehand"));
+        let home = || self.home.as_ref().map(|home| home.join(".config/stablehand"));
+        let folder = self.stablehand_home.clone().or_else(xdg).or_else(home)?;
+        Some(folder.join("config.toml"))
     }
 
     /// Where `cursor-wrap` keeps its logs.

@@ -21,6 +21,7 @@ pub mod limits;
 pub mod main_stablehand;
 pub mod main_wrap;
 pub mod manage;
+pub mod policy;
 pub mod render;
 pub mod run;
 pub mod screen;

@@ -4,9 +4,10 @@ use crate::decode::DecodeArgs;
 use crate::demo;
 use crate::env::KEEPER;
 use crate::fake::{self, FakeArgs};
+use crate::policy::PolicyArgs;
 use crate::run::RunArgs;
 use crate::talk::TalkArgs;
-use crate::{decode, doctor, manage, run, talk};
+use crate::{decode, doctor, manage, policy, run, talk};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -29,6 +30,8 @@ enum Command {
     Talk(Box<TalkArgs>),
     /// Read an agent's recorded output from standard input as events
     Decode(DecodeArgs),
+    /// Try out the rules about what an agent may do
+    Policy(PolicyArgs),
     /// Show all agents: installed, version, login, model, and what each can do
     Agents(manage::AskArgs),
     /// Log in to an agent, on this terminal
@@ -75,6 +78,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::main(&args),
         Command::Talk(args) => talk::main(&args),
         Command::Decode(args) => decode::main(&args),
+        Command::Policy(args) => policy::main(&args),
         Command::Agents(args) => manage::agents(&args),
         Command::Login(args) => manage::log_in(&args),
         Command::Logout(args) => manage::log_out(&args),

@@ -3,8 +3,9 @@
 //! Everything here is a function of values: bytes become lines ([`mod@line`]), lines become events
 //! ([`decode`], [`event`]), events and a `now` become decisions ([`monitor`]), and all of it can be
 //! written to and read back from the log ([`record`]) and folded into what a person reads
-//! ([`transcript`]). There is no clock, no file, no process and no task in this crate; Cargo and
-//! `clippy.toml` see to it. An agent's name appears nowhere outside `decode/`.
+//! ([`transcript`]). Whether a tool call may run is a function too ([`policy`]). There is no clock, no
+//! file, no process and no task in this crate; Cargo and `clippy.toml` see to it. An agent's name
+//! appears nowhere outside `decode/`, but for the files in `policy` that agents keep their settings in.
 
 pub mod decode;
 pub mod event;
@@ -12,6 +13,7 @@ pub mod id;
 pub mod json;
 pub mod line;
 pub mod monitor;
+pub mod policy;
 pub mod record;
 pub mod replay;
 pub mod speak;

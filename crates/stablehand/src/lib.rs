@@ -18,6 +18,7 @@ pub mod keeper;
 pub mod lease;
 pub mod log;
 pub mod manage;
+pub mod policy_world;
 pub mod recovery;
 pub mod session;
 pub mod sink;

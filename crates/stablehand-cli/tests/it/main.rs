@@ -20,6 +20,8 @@ mod log;
 #[cfg(test)]
 mod manage;
 #[cfg(test)]
+mod policy;
+#[cfg(test)]
 mod replay;
 #[cfg(test)]
 mod run;

@@ -1,0 +1,150 @@
+//! `stablehand policy check`: one call, its decision, the rule.
+
+use super::find::{Sources, agent_names};
+use super::{ASKED, DENIED, explain, print};
+use crate::env::Env;
+use crate::failure::Failure;
+use serde_json::{Value, json};
+use stablehand::policy_world::FileWorld;
+use stablehand_core::event::{ToolInput, ToolKind};
+use stablehand_core::policy::{Action, Call, input_of, kind_by_word, kind_of};
+
+/// Say what the policy decides of one call
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("what").multiple(false))]
+pub(super) struct CheckArgs {
+    #[command(flatten)]
+    sources: Sources,
+
+    /// Which agent calls
+    #[arg(long, value_name = "AGENT", default_value = "cursor")]
+    agent: String,
+
+    /// The agent's own name of the tool [default: by what is given]
+    #[arg(long, value_name = "TOOL")]
+    tool: Option<String>,
+
+    /// What sort of tool: read, edit, delete, move, search, execute, think, fetch, `switch_mode` or
+    /// other [default: by its name]
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    kind: Option<ToolKind>,
+
+    /// A command line
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, group = "what")]
+    command: Option<String>,
+
+    /// A file or folder
+    #[arg(long, value_name = "PATH", allow_hyphen_values = true, group = "what")]
+    path: Option<String>,
+
+    /// An address
+    #[arg(long, value_name = "URL", allow_hyphen_values = true, group = "what")]
+    url: Option<String>,
+
+    /// A tool of an MCP server
+    #[arg(long, value_name = "SERVER:TOOL", group = "what")]
+    mcp: Option<String>,
+
+    /// The arguments of the tool as JSON
+    #[arg(long, value_name = "JSON", value_parser = json_value)]
+    input: Option<Value>,
+
+    /// Where relative paths begin [default: the workspace]
+    #[arg(long, value_name = "FOLDER")]
+    cwd: Option<String>,
+
+    /// Print the decision as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn kind(word: &str) -> Result<ToolKind, String> {
+    kind_by_word(word).ok_or_else(|| format!("`{word}` is no kind of tool"))
+}
+
+fn json_value(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))
+}
+
+/// Runs it.
+pub(super) fn main(args: &CheckArgs, env: &Env) -> Result<u8, Failure> {
+    let names = agent_names();
+    if !names.contains(&args.agent.as_str()) {
+        return Err(Failure::usage(format!("no agent is called `{}`", args.agent))
+            .hint(format!("choose one of: {}", names.join(", "))));
+    }
+    let workspace = args.sources.workspace()?;
+    let (policy, files) = args.sources.policy(env)?;
+    let world = FileWorld::new(&workspace, env.home.as_deref(), &files);
+    let (tool, kind, input, arguments) = call(args)?;
+    let call = Call {
+        agent: &args.agent,
+        tool: &tool,
+        kind,
+        input: &input,
+        arguments: &arguments,
+        cwd: args.cwd.as_deref(),
+    };
+    let decision = policy.decide(&call, &world);
+    let code = match decision.action {
+        Action::Allow => 0,
+        Action::Deny => DENIED,
+        Action::Ask => ASKED,
+    };
+    if args.json {
+        let text = serde_json::to_string(&decision)
+            .map_err(|error| Failure::new(format!("failed to write the decision: {error}")))?;
+        return print(&format!("{text}\n"), code);
+    }
+    let mut out = explain(&decision);
+    if files.is_empty() && !args.sources.is_named() {
+        out.push_str("no policy was found; name one with --policy or --profile\n");
+    }
+    print(&out, code)
+}
+
+/// Tool, kind, input and arguments of the call that was described.
+fn call(args: &CheckArgs) -> Result<(String, ToolKind, ToolInput, Value), Failure> {
+    let (usual, kind, input, arguments) = if let Some(command) = &args.command {
+        let input = ToolInput::Command { command: command.clone(), cwd: None };
+        ("Shell", ToolKind::Execute, Some(input), json!({ "command": command }))
+    } else if let Some(path) = &args.path {
+        (
+            "Read",
+            ToolKind::Read,
+            Some(ToolInput::Path { path: path.clone() }),
+            json!({ "path": path }),
+        )
+    } else if let Some(url) = &args.url {
+        ("Fetch", ToolKind::Fetch, Some(ToolInput::Url { url: url.clone() }), json!({ "url": url }))
+    } else if let Some(name) = &args.mcp {
+        let Some((server, tool)) = name.split_once(':') else {
+            return Err(Failure::usage(format!("`{name}` is no tool of a server"))
+                .hint("write it as SERVER:TOOL"));
+        };
+        let input = ToolInput::Mcp { server: server.to_owned(), tool: tool.to_owned() };
+        ("Mcp", ToolKind::Other, Some(input), Value::Null)
+    } else {
+        ("", ToolKind::Other, None, Value::Null)
+    };
+    let tool = match &args.tool {
+        Some(tool) => tool.clone(),
+        None if usual.is_empty() => {
+            return Err(Failure::usage("there is no call to judge")
+                .hint("give --tool, --command, --path, --url or --mcp"));
+        }
+        None => usual.to_owned(),
+    };
+    let by_name = match &args.tool {
+        // What is given says more than a name that says nothing.
+        Some(name) => match kind_of(name) {
+            ToolKind::Other => kind,
+            by_name => by_name,
+        },
+        None => kind,
+    };
+    let kind = args.kind.unwrap_or(by_name);
+    let arguments = args.input.clone().unwrap_or(arguments);
+    let input = input.unwrap_or_else(|| input_of(kind, &arguments));
+    Ok((tool, kind, input, arguments))
+}

@@ -1,0 +1,126 @@
+//! What a policy is asked, what it may ask of the machine, and what it answers.
+//!
+//! Plain values. How a call becomes parts is `parts`'s, how a part is judged `judge`'s.
+
+use crate::event::{ToolInput, ToolKind};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+
+/// A tool call that has not run yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// The agent's name.
+    pub agent: &'a str,
+    /// The agent's own name of the tool.
+    pub tool: &'a str,
+    /// What sort of tool.
+    pub kind: ToolKind,
+    /// What it is given, as far as we read it.
+    pub input: &'a ToolInput,
+    /// Everything it is given; `Null` where the agent does not say.
+    pub arguments: &'a Value,
+    /// Where relative paths begin; the workspace where absent.
+    pub cwd: Option<&'a str>,
+}
+
+/// What a policy has to know of the machine. The library has the real one; tests have tables.
+pub trait World {
+    /// The folder that the agent works in: absolute.
+    fn workspace(&self) -> &str;
+
+    /// The user's home, where there is one: absolute.
+    fn home(&self) -> Option<&str>;
+
+    /// An absolute path with every symbolic link in it followed. Of what does not exist, the part
+    /// that does is followed. `None` where that cannot be found out, such as in a loop of links.
+    fn real(&self, path: &str) -> Option<String>;
+
+    /// Files of ours that no wildcard may open for writing: absolute paths.
+    fn protected(&self) -> &[String] {
+        &[]
+    }
+
+    /// What is wrong with a tool's arguments by a JSON Schema; `None` where they are as they should be.
+    fn schema_error(&self, schema: &Value, arguments: &Value) -> Option<String>;
+}
+
+/// What to do with a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Let it run.
+    Allow,
+    /// Ask a person.
+    Ask,
+    /// Refuse it.
+    Deny,
+}
+
+impl Action {
+    /// The word in policies and messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Action::Allow => "allow",
+            Action::Ask => "ask",
+            Action::Deny => "deny",
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// Where a rule stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleRef {
+    /// The rule's own name, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The file, or `profile:NAME`.
+    pub file: String,
+    /// The line of its table.
+    pub line: usize,
+}
+
+impl fmt::Display for RuleRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "rule `{name}` ({}:{})", self.file, self.line),
+            None => write!(f, "the rule at {}:{}", self.file, self.line),
+        }
+    }
+}
+
+/// One part of a call and what was decided of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judged {
+    /// What it is: `command git status`, `write to /w/a.txt`.
+    pub part: String,
+    /// What was decided.
+    pub action: Action,
+    /// By which rule; absent where nothing matched and the default holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleRef>,
+    /// Why, in plain words.
+    pub why: String,
+}
+
+/// What a policy says of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The strictest of what was decided of the parts.
+    pub action: Action,
+    /// What an `ask` becomes when nobody is there to be asked; otherwise the action itself.
+    pub unattended: Action,
+    /// Why: for the person, and for the agent that is told no.
+    pub reason: String,
+    /// The rule that decided; absent where the default did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleRef>,
+    /// Each part with its own decision.
+    pub parts: Vec<Judged>,
+}
