@@ -5,12 +5,15 @@ use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::limits::LimitArgs;
+use crate::policy;
 use stablehand::agent::{Agent, Mode};
 use stablehand::driver::Stages;
+use stablehand::gate::Gate;
 use stablehand_core::monitor::Limits;
 use stablehand_core::record::Level;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The shared arguments.
@@ -44,6 +47,12 @@ pub struct ChoiceArgs {
     /// Let the agent run everything without asking
     #[arg(long)]
     pub force: bool,
+
+    /// Rules that answer the agent's questions whether it may do something: a file, or a ready-made
+    /// policy (read-only, workspace-write, no-network, yolo). Several are put on top of each other.
+    /// For agents that ask: claude and codex
+    #[arg(long, value_name = "FILE|PROFILE", conflicts_with = "force")]
+    policy: Vec<String>,
 
     /// What the agent may do at all: plan (make a plan, change nothing), ask (answer, change
     /// nothing) or edit (change files without asking). Not every agent has every mode
@@ -106,6 +115,24 @@ impl ChoiceArgs {
             Some(model) => limits.for_model(model),
             None => limits,
         }
+    }
+
+    /// The rules that were named.
+    pub fn gate(&self, agent: Agent, env: &Env) -> Result<Option<Arc<Gate>>, Failure> {
+        if self.policy.is_empty() {
+            return Ok(None);
+        }
+        if agent.row().two_way.is_none() {
+            let able = Agent::ALL.iter().filter(|agent| agent.row().two_way.is_some());
+            let able: Vec<_> = able.map(|agent| agent.name()).collect();
+            return Err(Failure::usage(format!(
+                "{} does not ask before it acts, so a policy cannot hold it",
+                agent.name()
+            ))
+            .hint(format!("these ask: {}", able.join(", "))));
+        }
+        let gate = policy::gate(&self.policy, self.workspace.as_deref(), agent, env)?;
+        Ok(Some(Arc::new(gate)))
     }
 
     /// How the agent is stopped.

@@ -9,10 +9,14 @@ mod test;
 use crate::env::Env;
 use crate::failure::Failure;
 use find::Sources;
+use stablehand::Agent;
+use stablehand::gate::Gate;
+use stablehand::policy_world::FileWorld;
 use stablehand_core::policy::{Decision, PROFILES, profile};
 use stablehand_core::text;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 /// Exit statuses of `policy check`
 const CHECK_CODES: &str = "\
@@ -56,6 +60,22 @@ pub fn main(args: &PolicyArgs) -> Result<u8, Failure> {
         PolicyCommand::Test(args) => test::main(args),
         PolicyCommand::Show(args) => show(args, &env),
     }
+}
+
+/// The rules for an agent: of files, and of profiles by their names.
+pub(crate) fn gate(
+    named: &[String],
+    workspace: Option<&Path>,
+    agent: Agent,
+    env: &Env,
+) -> Result<Gate, Failure> {
+    let sources = Sources::named_by(named, workspace);
+    let (rules, files) = sources.policy(env)?;
+    let workspace = sources.workspace()?;
+    let files: Vec<PathBuf> =
+        files.iter().map(|file| file.canonicalize().unwrap_or_else(|_| file.clone())).collect();
+    let world = FileWorld::new(&workspace, env.home.as_deref(), &files);
+    Ok(Gate::new(rules, world, agent.name()))
 }
 
 fn show(args: &ShowArgs, env: &Env) -> Result<u8, Failure> {

@@ -22,6 +22,7 @@ use stablehand::keeper::KeeperProgram;
 use stablehand::session::{Handle, Policy, Session, SessionBuilder};
 use stablehand::{Answer, Surroundings};
 use stablehand_core::text::plain;
+use std::time::Duration;
 
 /// Talk with an agent: every line is a prompt; an empty input ends the conversation.
 #[derive(Debug, clap::Args)]
@@ -59,10 +60,17 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     let (control, requests) = control::control().map_err(io)?;
     let attention = signals::watch(control).map_err(io)?;
     let mut prompts = Prompts::open(&env);
-    let asks = args.asks(prompts.is_terminal());
+    let asks = args.asks(&env, prompts.is_terminal())?;
     let first = args.choice.prompt.join(" ");
     let first = Some(first.trim().to_owned()).filter(|first| !first.is_empty());
+    let asked_here = match &asks {
+        Policy::Ask => true,
+        Policy::Rules(_) => prompts.is_terminal() && args.approvals != Some(Approvals::Deny),
+        _ => false,
+    };
     let builder = args.builder(&env, asks)?;
+    // Where nobody sits, the rules decide alone, and at once.
+    let builder = if asked_here { builder } else { builder.patience(Some(Duration::ZERO)) };
     let builder = match &first {
         Some(first) => builder.prompt(first),
         None => builder,
@@ -80,7 +88,7 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
         requests: &requests,
         attention: &attention,
         notes: &notes,
-        asks: asks == Policy::Ask,
+        asks: asked_here,
         status: env.stderr_is_terminal && args.output_format == Shows::Text,
     };
     let signal = talk.run(&mut prompts, first.is_some())?;
@@ -112,14 +120,18 @@ fn tell(screen: &Screen, outcome: &stablehand::Outcome) {
 }
 
 impl TalkArgs {
-    fn asks(&self, terminal: bool) -> Policy {
-        match self.approvals {
+    fn asks(&self, env: &Env, terminal: bool) -> Result<Policy, Failure> {
+        let agent = self.choice.agent()?;
+        if let Some(gate) = self.choice.gate(agent, env)? {
+            return Ok(Policy::Rules(gate));
+        }
+        Ok(match self.approvals {
             Some(Approvals::Ask) => Policy::Ask,
             Some(Approvals::Allow) => Policy::Allow,
             None if self.choice.force => Policy::Allow,
             None if terminal => Policy::Ask,
             Some(Approvals::Deny) | None => Policy::Deny,
-        }
+        })
     }
 
     fn builder(&self, env: &Env, policy: Policy) -> Result<SessionBuilder, Failure> {

@@ -14,6 +14,7 @@ pub mod clock;
 pub mod control;
 pub mod driver;
 pub mod follow;
+pub mod gate;
 pub mod keeper;
 pub mod lease;
 pub mod log;

@@ -51,6 +51,17 @@ impl Found {
 }
 
 impl Sources {
+    /// Words that are profiles or files.
+    pub(super) fn named_by(words: &[String], workspace: Option<&Path>) -> Sources {
+        let (profiles, files): (Vec<_>, Vec<_>) =
+            words.iter().cloned().partition(|word| profile(word).is_some());
+        Sources {
+            files: files.into_iter().map(PathBuf::from).collect(),
+            profiles,
+            workspace: workspace.map(Path::to_owned),
+        }
+    }
+
     /// Whether anything was named on the command line.
     pub(super) fn is_named(&self) -> bool {
         !self.files.is_empty() || !self.profiles.is_empty()

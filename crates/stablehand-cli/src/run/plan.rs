@@ -6,6 +6,7 @@ use crate::env::Env;
 use crate::failure::Failure;
 use stablehand::agent::{self, Agent, PlanRequest, ToolsSeen};
 use stablehand::driver::{Approvals, RunSpec, Stages, TalkSpec, TerminalRun};
+use stablehand::gate::Attendance;
 use stablehand::keeper::Transport;
 use stablehand::lease::Lease;
 use stablehand_core::id::SessionId;
@@ -38,6 +39,7 @@ impl RunPlan {
         let choice = &args.choice;
         let agent = choice.agent()?;
         let log_dir = choice.log_dir(env)?;
+        let gate = choice.gate(agent, env)?;
         // Leases are shared by all runs of a user, wherever they log to.
         let leases = env.state().unwrap_or_else(|_| log_dir.clone()).join("leases");
         Ok(RunPlan {
@@ -51,14 +53,18 @@ impl RunPlan {
                 continue_latest: choice.continue_latest,
                 force: choice.force,
                 mode: choice.mode,
-                form: args.terminal.form(),
+                form: args.terminal.form(gate.is_some())?,
                 model: choice.model.clone(),
                 workspace: choice.workspace.clone(),
                 partial_output: true,
                 extra: choice.extra.clone(),
             },
             limits: choice.limits(agent),
-            approvals: if choice.force { Approvals::Allow } else { Approvals::Deny },
+            approvals: match (gate, choice.force) {
+                (Some(gate), _) => Approvals::Policy { gate, attendance: Attendance::Nobody },
+                (None, true) => Approvals::Allow,
+                (None, false) => Approvals::Deny,
+            },
             stages: choice.stages(),
             env: env.clone(),
             keep_env: choice.keep_env,
@@ -95,7 +101,7 @@ impl RunPlan {
             talk: plan.opening.map(|opening| TalkSpec {
                 opening,
                 stays: false,
-                approvals: self.approvals,
+                approvals: self.approvals.clone(),
             }),
             exit_codes: self.agent.row().exit_codes,
             limits: self.limits.clone(),

@@ -50,11 +50,16 @@ pub(super) struct Wanted {
 }
 
 impl TerminalArgs {
-    /// Whether the agent may ask.
-    pub(super) fn form(&self) -> Form {
+    /// Whether the agent may ask; where a policy is to answer it must.
+    pub(super) fn form(&self, ruled: bool) -> Result<Form, Failure> {
         match self.transport {
-            TransportName::Pipe | TransportName::Pty => Form::OneTurn,
-            TransportName::TwoWay => Form::TwoWay,
+            TransportName::Pty if ruled => {
+                Err(Failure::usage("an agent at a terminal asks there, where no policy answers")
+                    .hint("leave out --transport pty, or --policy"))
+            }
+            TransportName::Pipe if ruled => Ok(Form::TwoWay),
+            TransportName::Pipe | TransportName::Pty => Ok(Form::OneTurn),
+            TransportName::TwoWay => Ok(Form::TwoWay),
         }
     }
 

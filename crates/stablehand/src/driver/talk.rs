@@ -7,16 +7,21 @@
 use super::stop::StopReason;
 use super::{Driver, PromptWriter};
 use crate::control::Request;
+use crate::gate::{Attendance, Gate};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use stablehand_core::Moment;
-use stablehand_core::event::{EventKind, TurnEnd};
+use stablehand_core::event::{EventKind, ItemBody, Tool, TurnEnd};
+use stablehand_core::id::CallId;
 use stablehand_core::json::Object;
 use stablehand_core::monitor::Input;
+use stablehand_core::policy::{Action, Decision};
 use stablehand_core::record::Level;
 use stablehand_core::speak::{Answer, Opening, Speak, Unanswerable};
 use stablehand_core::time::human;
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// So long a turn may take to end after it was interrupted; then the process is stopped.
@@ -35,7 +40,7 @@ pub struct TalkSpec {
 }
 
 /// What becomes of the agent's questions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Approvals {
     /// They are allowed.
     Allow,
@@ -46,6 +51,24 @@ pub enum Approvals {
         /// No limit where absent.
         patience: Option<Duration>,
     },
+    /// A policy answers, and where it says `ask`, somebody else.
+    Policy {
+        /// The rules.
+        gate: Arc<Gate>,
+        /// Who that is.
+        attendance: Attendance,
+    },
+}
+
+impl Approvals {
+    /// How long a question waits for a person.
+    fn patience(&self) -> Option<Duration> {
+        match self {
+            Approvals::Ask { patience }
+            | Approvals::Policy { attendance: Attendance::Person { patience }, .. } => *patience,
+            _ => None,
+        }
+    }
 }
 
 /// What was said to the agent, for the record.
@@ -70,6 +93,18 @@ impl Said {
     }
 }
 
+/// A question that waits for a person.
+#[derive(Debug)]
+struct Waiting {
+    id: String,
+    since: Moment,
+    /// What it becomes when nobody answers.
+    otherwise: Answer,
+}
+
+/// So many calls that have begun are remembered.
+const MOST_CALLS: usize = 64;
+
 /// A conversation in progress.
 pub(super) struct Talk {
     speaker: Box<dyn Speak>,
@@ -79,9 +114,11 @@ pub(super) struct Talk {
     /// No prompt comes any more.
     last: bool,
     /// Questions that wait for somebody, and since when.
-    waiting: Vec<(String, Moment)>,
-    /// Questions that came with the last chunk.
-    asked: Vec<String>,
+    waiting: Vec<Waiting>,
+    /// Questions that came with the last chunk, and the calls that they are about.
+    asked: Vec<(String, Option<CallId>)>,
+    /// Calls that have begun, where a policy wants to see them.
+    calls: VecDeque<Tool>,
     /// A turn ended with the last chunk.
     ended: bool,
     /// What the speaker said to the last chunk.
@@ -96,11 +133,12 @@ impl Talk {
     pub(super) fn new(spec: &TalkSpec, speaker: Box<dyn Speak>) -> Self {
         Talk {
             speaker,
-            approvals: spec.approvals,
+            approvals: spec.approvals.clone(),
             turn: false,
             last: !spec.stays,
             waiting: Vec::new(),
             asked: Vec::new(),
+            calls: VecDeque::new(),
             ended: false,
             replies: Vec::new(),
             cancel_by: None,
@@ -116,14 +154,32 @@ impl Talk {
     /// An event of the agent.
     pub(super) fn saw(&mut self, event: &EventKind) {
         match event {
-            EventKind::ApprovalRequested { id, .. } => self.asked.push(id.clone()),
-            EventKind::ApprovalResolved { id, .. } => self.waiting.retain(|(open, _)| open != id),
+            EventKind::ApprovalRequested { id, call, .. } => {
+                self.asked.push((id.clone(), call.clone()));
+            }
+            EventKind::ApprovalResolved { id, .. } => self.waiting.retain(|open| open.id != *id),
+            EventKind::ItemStarted { item } => {
+                if let (ItemBody::Tool(tool), Approvals::Policy { .. }) =
+                    (&item.body, &self.approvals)
+                {
+                    if self.calls.len() == MOST_CALLS {
+                        self.calls.pop_front();
+                    }
+                    self.calls.push_back((**tool).clone());
+                }
+            }
+            EventKind::ItemCompleted { item } => {
+                if let ItemBody::Tool(tool) = &item.body {
+                    self.calls.retain(|open| open.call != tool.call);
+                }
+            }
             EventKind::TurnEnded { .. } => {
                 self.ended = true;
                 self.turn = false;
                 self.cancel_by = None;
                 self.waiting.clear();
                 self.asked.clear();
+                self.calls.clear();
             }
             _ => {}
         }
@@ -131,11 +187,8 @@ impl Talk {
 
     /// When something is due.
     pub(super) fn deadline(&self) -> Option<Moment> {
-        let patience = match self.approvals {
-            Approvals::Ask { patience } => patience,
-            Approvals::Allow | Approvals::Deny => None,
-        };
-        let first = self.waiting.first().zip(patience).map(|((_, since), p)| since.plus(p));
+        let patience = self.approvals.patience();
+        let first = self.waiting.first().zip(patience).map(|(open, p)| open.since.plus(p));
         first.into_iter().chain(self.cancel_by).min()
     }
 
@@ -210,8 +263,8 @@ impl Driver<'_> {
         let ended = std::mem::take(&mut talk.ended);
         let overdue = talk.cancel_by.take_if(|by| *by <= now).is_some();
         self.say(Said::Reply, &replies);
-        for id in asked {
-            self.was_asked(id, now);
+        for (id, call) in asked {
+            self.was_asked(id, call.as_ref(), now);
         }
         if overdue {
             let text =
@@ -230,32 +283,59 @@ impl Driver<'_> {
         self.hold_for_questions(now);
     }
 
-    fn was_asked(&mut self, id: String, now: Moment) {
+    fn was_asked(&mut self, id: String, call: Option<&CallId>, now: Moment) {
         let Some(talk) = &mut self.talk else { return };
         if !talk.speaker.is_open(&id) {
             return; // The speaker has declined it already.
         }
-        match talk.approvals {
-            Approvals::Ask { .. } => talk.waiting.push((id, now)),
+        match talk.approvals.clone() {
+            Approvals::Ask { .. } => {
+                let otherwise = deny("denied: nobody answered in time");
+                talk.waiting.push(Waiting { id, since: now, otherwise });
+            }
             Approvals::Allow => self.answer(&id, &Answer::Allow, "policy"),
-            Approvals::Deny => {
-                let message = "denied: nobody is there to ask".to_owned();
-                self.answer(&id, &Answer::Deny { message }, "policy");
+            Approvals::Deny => self.answer(&id, &deny("denied: nobody is there to ask"), "policy"),
+            Approvals::Policy { gate, attendance } => {
+                let tool = talk.calls.iter().find(|tool| Some(&tool.call) == call);
+                let decision = gate.judge(tool);
+                self.rule(id, &decision, attendance, now);
             }
         }
     }
 
-    fn deny_unanswered(&mut self, now: Moment) {
-        let Some(Talk { approvals: Approvals::Ask { patience: Some(patience) }, waiting, .. }) =
-            &self.talk
-        else {
-            return;
+    /// Carries out what the policy says, and puts it on record first.
+    fn rule(&mut self, id: String, decision: &Decision, attendance: Attendance, now: Moment) {
+        let fields = json!({ "id": id, "decision": decision });
+        self.log.decide(Level::Info, "policy_decided", &fields, None);
+        let by = match &decision.rule {
+            Some(rule) => rule.to_string(),
+            None => "policy".to_owned(),
         };
-        let patience = *patience;
-        let due = waiting.iter().filter(|(_, since)| since.plus(patience) <= now);
-        for id in due.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
-            let message = format!("denied: nobody answered within {}", human(patience));
-            self.answer(&id, &Answer::Deny { message }, "timeout");
+        let answer = |action| match action {
+            Action::Allow => Answer::Allow,
+            Action::Ask | Action::Deny => deny(&format!("denied: {}", decision.reason)),
+        };
+        match (decision.action, attendance) {
+            (Action::Ask, Attendance::Person { .. }) => {
+                let otherwise = answer(decision.unattended);
+                if let Some(talk) = &mut self.talk {
+                    talk.waiting.push(Waiting { id, since: now, otherwise });
+                }
+            }
+            (Action::Ask, Attendance::Nobody) => {
+                self.answer(&id, &answer(decision.unattended), &by);
+            }
+            (action, _) => self.answer(&id, &answer(action), &by),
+        }
+    }
+
+    fn deny_unanswered(&mut self, now: Moment) {
+        let Some(talk) = &mut self.talk else { return };
+        let Some(patience) = talk.approvals.patience() else { return };
+        let late = |open: &Waiting| open.since.plus(patience) <= now;
+        let due: Vec<Waiting> = talk.waiting.extract_if(.., |open| late(open)).collect();
+        for open in due {
+            self.answer(&open.id, &open.otherwise, "timeout");
         }
     }
 
@@ -280,7 +360,7 @@ impl Driver<'_> {
         }
         match tried {
             Ok(()) => {
-                talk.waiting.retain(|(open, _)| open != id);
+                talk.waiting.retain(|open| open.id != id);
                 let choice = given.word().to_owned();
                 let event =
                     EventKind::ApprovalResolved { id: id.to_owned(), choice, by: by.to_owned() };
@@ -349,6 +429,10 @@ impl Driver<'_> {
             self.hold_for_questions(now);
         }
     }
+}
+
+fn deny(message: &str) -> Answer {
+    Answer::Deny { message: message.to_owned() }
 }
 
 /// How the agent is to read: a conversation stays open.

@@ -7,6 +7,7 @@ use crate::clock::unix_now;
 use crate::control;
 use crate::driver::{Approvals, Faces, Stages, StatusCell};
 use crate::follow::Follower;
+use crate::gate::{Attendance, Gate};
 use crate::keeper::KeeperProgram;
 use crate::log::{Durability, Listener, Log, LogError, LogOptions};
 use crate::surroundings::{Surroundings, is_initialised};
@@ -24,7 +25,7 @@ use thiserror::Error;
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// What becomes of the agent's questions whether it may do something.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Policy {
     /// They are denied. An agent that cannot ask does what its own careful mode lets it.
@@ -36,6 +37,9 @@ pub enum Policy {
     /// them; nobody does within the patience: denied. An agent that cannot ask is treated as with
     /// [`Policy::Deny`].
     Ask,
+    /// Rules answer them, and what these leave open becomes a question as with [`Policy::Ask`]. An
+    /// agent that cannot ask is not started: nothing would hold it.
+    Rules(Arc<Gate>),
 }
 
 /// Why a session cannot be started.
@@ -45,6 +49,12 @@ pub enum StartError {
     /// The agent cannot be started so.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// Rules cannot hold an agent that does not ask.
+    #[error("{agent} does not ask before it acts, so a policy cannot hold it")]
+    Unruly {
+        /// Which agent.
+        agent: &'static str,
+    },
     /// There is neither a prompt nor a conversation to wait for one.
     #[error("there is no prompt; give one with `prompt`, or wait for one with `conversation`")]
     NoPrompt,
@@ -297,7 +307,10 @@ impl SessionBuilder {
         let can_talk = row.two_way.is_some();
         let mut request = self.request;
         request.form = if can_talk { Form::TwoWay } else { Form::OneTurn };
-        request.force |= self.policy == Policy::Allow && !can_talk;
+        request.force |= matches!(self.policy, Policy::Allow) && !can_talk;
+        if matches!(self.policy, Policy::Rules(_)) && !can_talk {
+            return Err(StartError::Unruly { agent: row.name });
+        }
         let mut limits = self.limits.unwrap_or_else(|| {
             let mut limits = Limits::modern();
             self.agent.adjust(&mut limits);
@@ -322,6 +335,10 @@ impl SessionBuilder {
                 Policy::Deny => Approvals::Deny,
                 Policy::Allow => Approvals::Allow,
                 Policy::Ask => Approvals::Ask { patience: self.patience },
+                Policy::Rules(gate) => Approvals::Policy {
+                    gate,
+                    attendance: Attendance::Person { patience: self.patience },
+                },
             },
             limits,
             stages: self.stages,

@@ -100,7 +100,7 @@ impl Runs {
             talk: plan.opening.map(|opening| TalkSpec {
                 opening,
                 stays: self.conversation,
-                approvals: self.approvals,
+                approvals: self.approvals.clone(),
             }),
             exit_codes: self.agent.row().exit_codes,
             limits: self.limits.clone(),
