@@ -76,11 +76,7 @@ const WRAPPERS: &[Wrapper] = &[
         then: Then::Assignments,
         ..plain(&["env"], "i0v", "uC")
     },
-    plain(
-        &["nohup", "builtin", "coproc", "setarch", "busybox", "toybox", "noglob", "nocorrect"],
-        "",
-        "",
-    ),
+    plain(&["nohup", "builtin", "setarch", "busybox", "toybox", "noglob", "nocorrect"], "", ""),
     Wrapper { long_values: &["adjustment"], ..plain(&["nice"], "0123456789", "n") },
     plain(&["ionice"], "t", "cn"),
     Wrapper {
@@ -89,7 +85,8 @@ const WRAPPERS: &[Wrapper] = &[
         operands: 1,
         ..plain(&["timeout", "gtimeout"], "fpv", "ks")
     },
-    plain(&["time"], "pvaqV", "fo"),
+    // To the shell it is no command but a word before one, with its assignments.
+    Wrapper { then: Then::Assignments, ..plain(&["time"], "pvaqV", "fo") },
     plain(&["stdbuf"], "", "ioe"),
     Wrapper { long_flags: &["ctty", "fork", "wait"], ..plain(&["setsid"], "cfw", "") },
     Wrapper { operands: 1, ..plain(&["taskset", "chrt"], "abcfior", "") },
@@ -123,8 +120,22 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 /// Programs that start something that cannot be read off their arguments.
-const ALWAYS_OPAQUE: &[&str] =
-    &["parallel", "unshare", "nsenter", "systemd-run", "bwrap", "firejail", "pkexec", "machinectl"];
+const ALWAYS_OPAQUE: &[&str] = &[
+    "parallel",
+    "coproc",
+    "unshare",
+    "nsenter",
+    "systemd-run",
+    "bwrap",
+    "firejail",
+    "pkexec",
+    "machinectl",
+];
+
+/// Words with which a compound command begins.
+const RESERVED: &[&str] = &[
+    "!", "{", "(", "((", "[[", "if", "for", "while", "until", "case", "select", "function", "time",
+];
 
 const SHELLS: &[&str] =
     &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "yash", "rbash", "fish", "csh", "tcsh"];
@@ -252,6 +263,15 @@ fn run(
 ) -> Inner {
     match wrapper.then {
         Then::Text => text(base, rest),
+        Then::Assignments
+            if base == "time"
+                && rest
+                    .first()
+                    .and_then(Word::text)
+                    .is_some_and(|word| RESERVED.contains(&word)) =>
+        {
+            Inner::Opaque(format!("cannot tell what `{base}` runs"))
+        }
         Then::Command | Then::Assignments => Inner::Command(Simple { words: rest.to_vec(), env }),
         Then::MoreWords => {
             let hole = |word: &Word| match (word.text(), replaced) {
