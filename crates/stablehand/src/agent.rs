@@ -315,6 +315,16 @@ mod tests {
              --output-format stream-json --verbose --dangerously-skip-permissions"
         );
         assert_eq!(args("codex", &request).join(" "), "app-server");
+        let ruled = PlanRequest {
+            form: Form::TwoWay,
+            asks_always: true,
+            extra: vec!["--settings".into(), "mine.json".into()],
+            ..PlanRequest::default()
+        };
+        let ruled = args("claude", &ruled);
+        assert_eq!(ruled[ruled.len() - 2], "--settings");
+        let settings: serde_json::Value = serde_json::from_str(&ruled[ruled.len() - 1]).unwrap();
+        assert!(settings["permissions"]["ask"].as_array().is_some_and(|ask| ask.len() > 10));
         for agent in Agent::ALL {
             match agent.plan("x".into(), &request) {
                 Ok(plan) => {

@@ -52,6 +52,7 @@ impl RunPlan {
                 resume: None,
                 continue_latest: choice.continue_latest,
                 force: choice.force,
+                asks_always: gate.is_some(),
                 mode: choice.mode,
                 form: args.terminal.form(gate.is_some())?,
                 model: choice.model.clone(),

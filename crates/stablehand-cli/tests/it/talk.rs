@@ -109,6 +109,72 @@ fn a_question_is_answered_by_the_policy_on_record_before_the_agent_is_told() {
     }
 }
 
+/// The rules of a test: the scene's command is `echo hi`.
+fn rules(env: &TestEnv, action: &str) -> std::path::PathBuf {
+    let file = env.path("rules.toml");
+    let text = format!(
+        "[policy]\ndefault = \"ask\"\n\n[[policy.rule]]\nname = \"greeting\"\n\
+         command = \"echo *\"\naction = \"{action}\"\nreason = \"for a reason\"\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
+#[test]
+fn a_policy_decides_before_the_tool_runs_and_says_by_which_rule() {
+    let table =
+        [("deny", "deny", "rejected"), ("allow", "allow", "success"), ("ask", "deny", "rejected")];
+    for agent in TWO_WAY {
+        for (subcommand, prompt) in [("run", Some("go")), ("talk", None)] {
+            for (action, choice, outcome) in table {
+                let env = with_shims();
+                let mut run = command(&env, subcommand, agent, "ask")
+                    .flag("--output-format", "events")
+                    .flag("--policy", rules(&env, action));
+                run = match prompt {
+                    Some(prompt) => run.args([prompt]),
+                    None => run.stdin("go\n"),
+                };
+                let run = run.finish();
+                run.assert_code(0);
+                let resolved = events(&run, "approval.resolved");
+                assert_eq!(resolved.len(), 1, "{agent} {subcommand}: {resolved:?}");
+                assert_eq!(resolved[0]["choice"], choice, "{agent} {subcommand} {action}");
+                let log = env.log();
+                let decided = &log.one("policy_decided")["decision"];
+                assert_eq!(decided["action"], action, "{agent} {subcommand}");
+                assert_eq!(decided["rule"]["name"], "greeting");
+                assert_eq!(decided["rule"]["line"], 4);
+                let tools = events(&run, "item.completed");
+                let tool = tools.iter().find(|event| event["item"]["kind"] == "tool").unwrap();
+                assert_eq!(tool["item"]["outcome"]["kind"], outcome, "{agent} {subcommand}");
+                env.assert_nobody_left();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_policy_for_an_agent_that_does_not_ask_is_refused() {
+    let env = with_shims();
+    let rules = rules(&env, "deny");
+    for subcommand in ["run", "talk"] {
+        let run = command(&env, subcommand, "gemini", "hello").flag("--policy", &rules);
+        let run = run.args(["x"]).finish();
+        run.assert_code(64);
+        assert!(run.stderr.contains("a policy cannot hold it"), "{}", run.stderr);
+    }
+    let run = command(&env, "run", "claude", "hello").flag("--policy", "no-such-file.toml");
+    let run = run.args(["x"]).finish();
+    run.assert_code(1);
+    assert!(run.stderr.contains("no-such-file.toml"), "{}", run.stderr);
+    std::fs::write(&rules, "[policy]\ndefualt = \"allow\"\n").unwrap();
+    let run = command(&env, "run", "claude", "hello").flag("--policy", &rules).args(["x"]).finish();
+    run.assert_code(1);
+    assert!(run.stderr.contains("defualt") && run.stderr.contains(":2"), "{}", run.stderr);
+    assert!(env.logs().is_empty());
+}
+
 #[test]
 fn an_interrupt_ends_the_turn_and_not_the_agent() {
     for agent in TWO_WAY {

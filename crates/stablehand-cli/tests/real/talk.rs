@@ -45,6 +45,29 @@ fn question(real: &Real) {
     }
 }
 
+/// A command that the rules deny is not run, although the agent takes it for harmless, and the model
+/// is told why; one that they allow runs.
+fn ruled(real: &Real) {
+    for (action, runs) in [("deny", false), ("allow", true)] {
+        let file = real.env.path("rules.toml");
+        let rule = format!(
+            "[[policy.rule]]\nname = \"words\"\ncommand = [\"echo *\", \"printf *\"]\n\
+             action = \"{action}\"\nreason = \"quiet hours\"\n"
+        );
+        std::fs::write(&file, rule).unwrap();
+        let run = real.stablehand("run", "shell").flag("--policy", &file).args(["Run it."]);
+        let told = told(run);
+        told.finished.assert_code(0);
+        let tool = told.tools()[0];
+        assert_eq!(tool["outcome"]["kind"], if runs { "success" } else { "rejected" }, "{tool}");
+        let by = told.one("approval.resolved")["by"].as_str().unwrap();
+        assert!(by.contains("`words`") && by.contains("rules.toml:1"), "{by}");
+        let last = real.llm.main_requests().pop().unwrap();
+        assert_eq!(last.body.contains("neigh\\nwhinny"), runs, "{}", last.body);
+        assert_eq!(last.body.contains("quiet hours"), !runs, "{}", last.body);
+    }
+}
+
 /// Ctrl-C ends the turn; the same process takes the next prompt.
 fn interrupt(real: &Real) {
     let run = talk(real, "stall").flag("--output-format", "events");
@@ -77,6 +100,11 @@ fn claude_asks_before_it_writes() {
 #[test]
 fn codex_asks_before_it_writes() {
     with(RealAgent::Codex, question);
+}
+
+#[test]
+fn claude_runs_only_what_the_rules_allow() {
+    with(RealAgent::Claude, ruled);
 }
 
 #[test]

@@ -40,8 +40,8 @@ fn thinking(real: &Real) {
         .filter(|item| item["kind"] == "reasoning")
         .filter_map(|item| item["text"].as_str())
         .collect();
-    // The other two show it only when they are told to, or not at all.
-    let shows = matches!(real.agent, RealAgent::Claude | RealAgent::Codex);
+    // Gemini does not show it at all.
+    let shows = real.agent != RealAgent::Gemini;
     assert_eq!(reasoning, if shows { vec![THOUGHT] } else { vec![] });
 }
 

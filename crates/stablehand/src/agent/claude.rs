@@ -17,6 +17,12 @@ const MODES: &[(Mode, &[&str])] = &[
     (Mode::Edit, &["--permission-mode", "acceptEdits"]),
 ];
 
+/// Settings that make it ask about every tool; rules of the user's own that allow do not count then.
+const ASK_ALWAYS: &str = concat!(
+    r#"{"permissions":{"ask":["Bash","Edit","Write","MultiEdit","NotebookEdit","Read","Glob","#,
+    r#""Grep","LS","WebFetch","WebSearch","Task","Skill","mcp__*"]}}"#
+);
+
 pub(super) static ROW: Row = Row {
     name: "claude",
     programs: &["claude"],
@@ -55,6 +61,10 @@ fn two_way(request: &PlanRequest) -> Vec<OsString> {
     let mut args =
         words(&["-p", "--input-format", "stream-json", "--permission-prompt-tool", "stdio"]);
     common(&mut args, request);
+    if request.asks_always {
+        // Last, so that no other settings take its place.
+        option(&mut args, "--settings", Some(ASK_ALWAYS));
+    }
     args
 }
 

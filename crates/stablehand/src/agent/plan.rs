@@ -21,6 +21,9 @@ pub struct PlanRequest {
     pub continue_latest: bool,
     /// The agent may run everything without asking.
     pub force: bool,
+    /// In a conversation: the agent asks before everything, also before what it takes for harmless,
+    /// because somebody else judges that.
+    pub asks_always: bool,
     /// What it may do at all.
     pub mode: Option<Mode>,
     /// Which model.

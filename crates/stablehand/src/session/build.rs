@@ -308,7 +308,8 @@ impl SessionBuilder {
         let mut request = self.request;
         request.form = if can_talk { Form::TwoWay } else { Form::OneTurn };
         request.force |= matches!(self.policy, Policy::Allow) && !can_talk;
-        if matches!(self.policy, Policy::Rules(_)) && !can_talk {
+        request.asks_always = matches!(self.policy, Policy::Rules(_));
+        if request.asks_always && !can_talk {
             return Err(StartError::Unruly { agent: row.name });
         }
         let mut limits = self.limits.unwrap_or_else(|| {
