@@ -273,6 +273,7 @@ impl Driver<'_> {
             digest: self.stdout.digest(),
             elapsed: self.clock.now().0,
             meaning: ending::meaning(self.spec.exit_codes, self.exit),
+            error: ending::error(self.facts.result.as_ref()),
             finished: self.talk.as_ref().is_none_or(Talk::is_last),
         };
         let report = report.with_last_words(self.log, self.began, self.spec.dialect);

@@ -131,6 +131,7 @@ mod tests {
             digest: None,
             elapsed: Duration::ZERO,
             meaning: None,
+            error: None,
             finished: true,
         }
     }

@@ -10,7 +10,8 @@ use serde_json::json;
 use stablehand_core::Depth;
 use stablehand_core::Dialect;
 use stablehand_core::event::{
-    EndedBy, EventKind, ItemBody, ProcessExit, ProcessRow, SessionEnd, TextRole, TurnEnd, Usage,
+    EndedBy, EventKind, FailureKind, ItemBody, ProcessExit, ProcessRow, SessionEnd, TextRole,
+    TurnEnd, Usage,
 };
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Judgement;
@@ -72,8 +73,18 @@ pub struct RunReport {
     pub elapsed: Duration,
     /// What its exit code means, where the agent's row says so.
     pub meaning: Option<ExitMeaning>,
+    /// What the agent says went wrong.
+    pub error: Option<(FailureKind, String)>,
     /// The agent was told that no prompt comes any more.
     pub finished: bool,
+}
+
+/// What the agent says went wrong.
+pub(super) fn error(result: Option<&TurnEnd>) -> Option<(FailureKind, String)> {
+    match result? {
+        TurnEnd::Failed { failure, message } => Some((*failure, message.clone())),
+        _ => None,
+    }
 }
 
 /// What an exit code means.
@@ -149,6 +160,7 @@ impl RunReport {
             digest: None,
             elapsed: Duration::ZERO,
             meaning: None,
+            error: None,
             finished: true,
         }
     }
@@ -215,6 +227,7 @@ impl RunReport {
             "ended_by": self.end.by,
             "exit_code": super::exit_code(self.end),
             "session_id": self.session,
+            "failure": self.error.as_ref().map(|(failure, _)| failure),
             "verdict": self.verdict.as_ref().map(|verdict| verdict.kind),
             "forced": self.forced,
             "elapsed_ms": millis(self.elapsed),
@@ -242,7 +255,13 @@ impl RunReport {
                 "the agent delivered its result but did not exit; it was stopped".into()
             }
             SessionEnd::Success => "the agent succeeded".into(),
-            SessionEnd::AgentError => format!("the agent reported an error ({exit})"),
+            SessionEnd::AgentError => match &self.error {
+                Some((_, message)) if !message.is_empty() => {
+                    let message = stablehand_core::text::excerpt(message.as_bytes(), 300);
+                    format!("the agent reported an error: {message} ({exit})")
+                }
+                _ => format!("the agent reported an error ({exit})"),
+            },
             SessionEnd::NoResult => format!("the agent ended without a result ({exit})"),
             SessionEnd::Truncated => {
                 format!("the agent ended in the middle of a line, without a result ({exit})")
@@ -285,7 +304,7 @@ fn last_text(text: &mut String, event: EventKind) {
 mod tests {
     use super::*;
     use crate::driver::exit_code;
-    use stablehand_core::event::{FailureKind, VerdictKind};
+    use stablehand_core::event::VerdictKind;
 
     fn facts(result: Option<TurnEnd>) -> Facts {
         Facts { result, ..Facts::default() }
