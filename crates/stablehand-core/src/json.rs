@@ -15,6 +15,8 @@ mod block;
 mod escape;
 mod memo;
 mod skip;
+#[cfg(target_arch = "x86_64")]
+mod squeeze;
 mod value;
 
 pub(crate) use escape::{into_text, text};

@@ -380,6 +380,14 @@ fn equal32(block: &[u8; 32], byte: u8) -> u32 {
     found.cast_unsigned()
 }
 
+/// The same for twice as many bytes.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn equal64(block: &[u8; 64], byte: u8) -> u64 {
+    let halves = block.as_chunks::<32>().0.iter().enumerate();
+    halves.fold(0, |bits, (n, half)| bits | u64::from(equal32(half, byte)) << (32 * n))
+}
+
 /// A bit for each letter that makes an escape of two bytes.
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "vectors are loaded through pointers")]

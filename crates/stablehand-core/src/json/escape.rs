@@ -66,15 +66,15 @@ pub(super) fn unescape_into(inner: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Room for bytes that were not written yet.
-type Room = [MaybeUninit<u8>];
+pub(super) type Room = [MaybeUninit<u8>];
 
 /// How much is moved at once, and how much where less is left.
-const WIDE: usize = 64;
+pub(super) const WIDE: usize = 64;
 const NARROW: usize = 16;
 
 /// Comes back how long the result is; `None` where there is no room for it.
 fn write_unescaped(inner: &[u8], out: &mut Room) -> Option<usize> {
-    let (at, to) = unescape_blocks::<WIDE>(inner, 0, out, 0)?;
+    let (at, to) = unescape_wide_blocks(inner, out)?;
     let (mut at, mut to) = unescape_blocks::<NARROW>(inner, at, out, to)?;
     // Fewer bytes than a block are left.
     while let Some(byte) = inner.get(at) {
@@ -88,9 +88,18 @@ fn write_unescaped(inner: &[u8], out: &mut Room) -> Option<usize> {
     Some(to)
 }
 
-/// Unescapes as far as whole blocks go. They are moved whole, and what stands behind an escape is
-/// moved over again, to where it belongs: output of tools has an escape in every few bytes, and
-/// looking for each by itself would cost more than moving. Come back both places.
+/// As far as whole wide blocks go.
+fn unescape_wide_blocks(inner: &[u8], out: &mut Room) -> Option<(usize, usize)> {
+    #[cfg(target_arch = "x86_64")]
+    if super::has_wide_vectors() {
+        #[expect(unsafe_code, reason = "the compiler cannot know what the processor has")]
+        // SAFETY: the processor has just been asked.
+        return unsafe { super::squeeze::unescape_blocks(inner, out) };
+    }
+    unescape_blocks::<WIDE>(inner, 0, out, 0)
+}
+
+/// As far as whole blocks go. Come back both places.
 #[inline]
 fn unescape_blocks<const N: usize>(
     inner: &[u8],
@@ -98,35 +107,45 @@ fn unescape_blocks<const N: usize>(
     out: &mut Room,
     mut to: usize,
 ) -> Option<(usize, usize)> {
-    while let Some(block) = move_block::<N>(inner, at, out, to) {
-        let mut escapes = backslashes_in(block);
-        if escapes == 0 {
-            at += N;
-            to += N;
-            continue;
-        }
-        let mut done = 0;
-        loop {
-            let next = escapes.trailing_zeros() as usize;
-            to += next - done;
-            let letter = inner.get(at + next + 1).copied().unwrap_or_default();
-            let byte = UNESCAPED.get(usize::from(letter)).copied().unwrap_or_default();
-            if byte == 0 {
-                (at, to) = unescape_one(inner, at + next, out, to)?;
-                break;
-            }
-            out.get_mut(to)?.write(byte);
-            to += 1;
-            done = next + 2;
-            // The backslash and, where it is one too, its partner.
-            escapes &= u64::MAX.checked_shl(done as u32).unwrap_or(0);
-            if escapes == 0 || move_block::<N>(inner, at + done, out, to).is_none() {
-                at += done;
-                break;
-            }
-        }
+    while let Some(next) = unescape_block::<N>(inner, at, out, to)? {
+        (at, to) = next;
     }
     Some((at, to))
+}
+
+/// Unescapes one block. It is moved whole, and what stands behind an escape is moved over again, to
+/// where it belongs: looking for each escape by itself would cost more than moving. Come back both
+/// places, nothing where no block is left, and `None` where there is no room.
+#[inline]
+pub(super) fn unescape_block<const N: usize>(
+    inner: &[u8],
+    at: usize,
+    out: &mut Room,
+    mut to: usize,
+) -> Option<Option<(usize, usize)>> {
+    let Some(block) = move_block::<N>(inner, at, out, to) else { return Some(None) };
+    let mut escapes = backslashes_in(block);
+    if escapes == 0 {
+        return Some(Some((at + N, to + N)));
+    }
+    let mut done = 0;
+    loop {
+        let next = escapes.trailing_zeros() as usize;
+        to += next - done;
+        let letter = inner.get(at + next + 1).copied().unwrap_or_default();
+        let byte = UNESCAPED.get(usize::from(letter)).copied().unwrap_or_default();
+        if byte == 0 {
+            return unescape_one(inner, at + next, out, to).map(Some);
+        }
+        out.get_mut(to)?.write(byte);
+        to += 1;
+        done = next + 2;
+        // The backslash and, where it is one too, its partner.
+        escapes &= u64::MAX.checked_shl(done as u32).unwrap_or(0);
+        if escapes == 0 || move_block::<N>(inner, at + done, out, to).is_none() {
+            return Some(Some((at + done, to)));
+        }
+    }
 }
 
 /// Takes any one escape, from `at` to `to`; come back the places behind it.
