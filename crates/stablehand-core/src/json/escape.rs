@@ -107,26 +107,29 @@ fn unescape_blocks<const N: usize>(
     out: &mut Room,
     mut to: usize,
 ) -> Option<(usize, usize)> {
-    while let Some(next) = unescape_block::<N>(inner, at, out, to)? {
+    loop {
+        let next = unescape_block::<N>(inner, at, out, to)?;
+        if next.0 == at {
+            return Some(next);
+        }
         (at, to) = next;
     }
-    Some((at, to))
 }
 
 /// Unescapes one block. It is moved whole, and what stands behind an escape is moved over again, to
 /// where it belongs: looking for each escape by itself would cost more than moving. Come back both
-/// places, nothing where no block is left, and `None` where there is no room.
+/// places, the same where no block is left.
 #[inline]
 pub(super) fn unescape_block<const N: usize>(
     inner: &[u8],
     at: usize,
     out: &mut Room,
     mut to: usize,
-) -> Option<Option<(usize, usize)>> {
-    let Some(block) = move_block::<N>(inner, at, out, to) else { return Some(None) };
+) -> Option<(usize, usize)> {
+    let Some(block) = move_block::<N>(inner, at, out, to) else { return Some((at, to)) };
     let mut escapes = backslashes_in(block);
     if escapes == 0 {
-        return Some(Some((at + N, to + N)));
+        return Some((at + N, to + N));
     }
     let mut done = 0;
     loop {
@@ -135,7 +138,7 @@ pub(super) fn unescape_block<const N: usize>(
         let letter = inner.get(at + next + 1).copied().unwrap_or_default();
         let byte = UNESCAPED.get(usize::from(letter)).copied().unwrap_or_default();
         if byte == 0 {
-            return unescape_one(inner, at + next, out, to).map(Some);
+            return unescape_one(inner, at + next, out, to);
         }
         out.get_mut(to)?.write(byte);
         to += 1;
@@ -143,7 +146,7 @@ pub(super) fn unescape_block<const N: usize>(
         // The backslash and, where it is one too, its partner.
         escapes &= u64::MAX.checked_shl(done as u32).unwrap_or(0);
         if escapes == 0 || move_block::<N>(inner, at + done, out, to).is_none() {
-            return Some(Some((at + done, to)));
+            return Some((at + done, to));
         }
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn unescape_blocks(inner: &[u8], out: &mut Room) -> Option<(usize, us
         let (begins, escaped) = escapes(backslashes, carry);
         let others = equal64(block, b'u') | equal64(block, b'b') | equal64(block, b'f');
         if escaped & others != 0 {
-            (at, to) = unescape_block::<WIDE>(inner, at - carry as usize, out, to)??;
+            (at, to) = unescape_block::<WIDE>(inner, at - carry as usize, out, to)?;
             carry = 0;
             continue;
         }
