@@ -29,8 +29,8 @@ pub struct Memo {
 struct Last {
     line: Vec<u8>,
     spans: Vec<Span>,
-    /// Its strings, in order, from quote to behind the other.
-    strings: Vec<(u32, u32)>,
+    /// The string in which a line was last found to differ from it, from quote to behind the other.
+    parted: (usize, usize),
     /// Where its last member is a whole number: where that begins.
     number_at: Option<usize>,
     /// How many lines in a row were not like it.
@@ -85,29 +85,32 @@ impl Last {
         self.line.extend_from_slice(line);
         self.spans.clear();
         self.spans.extend_from_slice(spans);
-        self.strings.clear();
-        self.note_strings();
+        self.parted = (0, 0);
         let last = spans.last().filter(|span| is_number(line, **span));
         self.number_at = last.map(|span| span.value.0 as usize);
     }
 
-    /// Notes where the strings are, but for the keys of the object itself: a line with another key
-    /// is of another kind.
-    fn note_strings(&mut self) {
-        let mut at = 0;
-        // The next one is a few bytes away.
-        let quote = |rest: &[u8]| rest.iter().position(|byte| *byte == b'"');
-        while let Some(from) = self.line.get(at..).and_then(quote).map(|quote| at + quote) {
-            let Some(end) = block::valid_string_end(&self.line, from + 1) else { return };
-            if !self.spans.iter().any(|span| span.key.0 as usize == from + 1) {
-                self.strings.push((from as u32, end as u32));
+    /// The string within which a place is. Keys of the object itself are none: a line with another
+    /// key is of another kind.
+    #[inline(never)]
+    fn string_around(&self, place: usize) -> Option<(usize, usize)> {
+        let span = self.spans.iter().find(|span| place < span.value.1 as usize)?;
+        let mut at = span.value.0 as usize;
+        while at < place {
+            let from = at;
+            at += 1;
+            if self.line.get(from) == Some(&b'"') {
+                at = block::valid_string_end(&self.line, from + 1)?;
+                if place < at {
+                    return Some((from, at));
+                }
             }
-            at = end;
         }
+        None
     }
 
     #[inline]
-    fn recall(&self, line: &[u8], object: &mut Object<'_>) -> Option<()> {
+    fn recall(&mut self, line: &[u8], object: &mut Object<'_>) -> Option<()> {
         let same = common_prefix(&self.line, line);
         if same == line.len() && same == self.line.len() && same > 0 {
             for (slot, span) in object.few.iter_mut().zip(&self.spans) {
@@ -116,12 +119,11 @@ impl Last {
             object.len = self.spans.len();
             return Some(());
         }
-        // The string in which the lines part, from quote to behind its quote.
-        let parted = self.strings.iter().find(|string| same < string.1 as usize)?;
-        let (from, old_end) = (parted.0 as usize, parted.1 as usize);
-        if same <= from {
-            return None;
+        if same <= self.parted.0 || same >= self.parted.1 {
+            // It is mostly the same string.
+            self.parted = self.string_around(same)?;
         }
+        let (from, old_end) = self.parted;
         let mut high = false;
         let end = string_end(line, from + 1, &mut high)?;
         if high && simdutf8::basic::from_utf8(line.get(from..end)?).is_err() {
