@@ -287,6 +287,7 @@ mod tests {
                     (*wording).to_owned(),
                     format!("✓ {}!", wording.to_ascii_uppercase()),
                     format!("failed to run step, {wording}"),
+                    format!("at an odd place: {wording}, then more"),
                 ] {
                     assert_eq!(failure_of(&text), expected, "{text}");
                 }

@@ -74,7 +74,12 @@ const NARROW: usize = 16;
 
 /// Comes back how long the result is; `None` where there is no room for it.
 fn write_unescaped(inner: &[u8], out: &mut Room) -> Option<usize> {
-    let (at, to) = unescape_wide_blocks(inner, out)?;
+    let done = unescape_wide_blocks(inner, out)?;
+    write_the_rest(inner, out, done)
+}
+
+/// From where whole wide blocks end.
+fn write_the_rest(inner: &[u8], out: &mut Room, (at, to): (usize, usize)) -> Option<usize> {
     let (mut at, mut to) = unescape_blocks::<NARROW>(inner, at, out, to)?;
     // Fewer bytes than a block are left.
     while let Some(byte) = inner.get(at) {
@@ -252,6 +257,10 @@ mod tests {
             let quoted = serde_json::to_string(&text).unwrap();
             let inner = &quoted.as_bytes()[1..quoted.len() - 1];
             prop_assert_eq!(&unescape(inner), &text);
+            // What processors without wide vectors do.
+            let mut room = vec![MaybeUninit::new(0); inner.len() + WIDE];
+            let done = unescape_blocks::<WIDE>(inner, 0, &mut room, 0).unwrap();
+            prop_assert_eq!(write_the_rest(inner, &mut room, done), Some(text.len()));
             let mut out = old.clone().into_bytes();
             unescape_into(inner, &mut out);
             prop_assert_eq!(out, format!("{old}{text}").into_bytes());
