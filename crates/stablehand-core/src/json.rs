@@ -15,6 +15,8 @@ mod block;
 mod escape;
 mod memo;
 mod skip;
+#[cfg(target_arch = "x86_64")]
+mod squeeze;
 mod value;
 
 pub(crate) use escape::{into_text, text};
@@ -71,6 +73,8 @@ struct Span {
 }
 
 impl<'a> Object<'a> {
+    // Made in its place: it is large enough for a copy to show.
+    #[inline(always)]
     fn empty(line: &'a [u8]) -> Self {
         Object { line, few: [Span::default(); FEW_MEMBERS], len: 0, many: Vec::new() }
     }

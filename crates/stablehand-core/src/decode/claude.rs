@@ -328,7 +328,7 @@ impl ClaudeDecoder {
                 self.sub_agent_says(parent, role, depth, out);
             } else {
                 let mut sink = Sink { ids: &mut self.ids, depth, out };
-                self.texts.whole(role, &self.scratch, is_cut, &mut sink);
+                self.texts.whole(role, &mut self.scratch, is_cut, &mut sink);
             }
             self.scratch.clear();
             self.scratch.shrink_to(SCRATCH);

@@ -24,7 +24,7 @@ use crate::json::{self, Object, Scan, Value};
 use crate::line::{Line, Part};
 use crate::text::{excerpt, plain};
 use thread::{Phase, Thread, usage};
-use wire::{Wire, said};
+use wire::{Kind, Wire, said};
 
 pub use app::CodexAppDecoder;
 pub use speak::CodexAppSpeaker;
@@ -36,7 +36,8 @@ const EXCERPT: usize = 200;
 #[derive(Debug, Default)]
 pub struct CodexDecoder {
     thread: Thread,
-    last_type: String,
+    /// The type of the last line, and that of its item: UTF-8, which is shown where somebody asks.
+    last_type: Vec<u8>,
 }
 
 impl Decode for CodexDecoder {
@@ -60,7 +61,7 @@ impl Decode for CodexDecoder {
     }
 
     fn last_type(&self) -> &str {
-        &self.last_type
+        words(&self.last_type)
     }
 }
 
@@ -73,7 +74,7 @@ impl CodexDecoder {
         out: &mut Vec<EventKind>,
     ) {
         let kind = object.get("type").and_then(Value::raw_str).unwrap_or_default();
-        self.last_type.push_str(words(kind));
+        self.last_type.extend_from_slice(kind);
         match kind {
             b"item.completed" => self.item(Phase::Completed, object, line, depth, out),
             b"item.started" => self.item(Phase::Started, object, line, depth, out),
@@ -102,9 +103,13 @@ impl CodexDecoder {
                 let params = Value::new(line.bytes.trim_ascii());
                 out.push(question::asked("call", object.get("call_id"), params, None));
             }
-            // Newer versions tell more about what is known; nothing hangs on it.
-            _ if is_family(kind, &["thread.", "turn.", "item."]) => {}
-            _ => unknown(line, out),
+            _ => {
+                self.last_type.truncate(words(kind).len());
+                // Newer versions tell more about what is known; nothing hangs on it.
+                if !is_family(kind, &["thread.", "turn.", "item."]) {
+                    unknown(line, out);
+                }
+            }
         }
     }
 
@@ -121,8 +126,9 @@ impl CodexDecoder {
         };
         let mut wire = Wire::default();
         wire.read(item);
-        self.last_type.push('/');
-        self.last_type.push_str(words(wire.word));
+        self.last_type.push(b'/');
+        let word = if wire.kind == Kind::Unknown { words(wire.word).as_bytes() } else { wire.word };
+        self.last_type.extend_from_slice(word);
         self.thread.item(phase, &wire, /* is_foreign */ false, depth, out);
     }
 }

@@ -130,40 +130,105 @@ const WORDINGS: &[(FailureKind, &[&str])] = &[
 
 /// The kind of failure that a text speaks of, where it does.
 pub fn failure_of(text: &str) -> Option<FailureKind> {
-    let head = text.get(..text.floor_char_boundary(LOOK)).unwrap_or(text).to_ascii_lowercase();
+    let head = text.get(..text.floor_char_boundary(LOOK)).unwrap_or(text).as_bytes();
     let mut best = WORDINGS.len();
-    let mut last = 0;
-    for (at, byte) in head.bytes().enumerate() {
-        // Nearly no four letters of a text are the beginning of a wording, and one look tells.
-        last = last >> 8 | u32::from(byte) << 24;
-        let (word, bit) = place_of(last);
+    // Nearly no four letters of a text belong to a wording, and one look tells. Every other place
+    // is enough, since each wording has an entry for the letters from its second one on.
+    for (n, four) in head.windows(4).step_by(2).enumerate() {
+        let letters = folded(four.first_chunk().copied().unwrap_or_default());
+        let (word, bit) = place_of(letters);
         if BEGINNINGS.get(word).is_some_and(|bits| bits & bit != 0) {
-            let from = head.as_bytes().get(at.saturating_sub(3)..).unwrap_or_default();
-            let begins = |wording: &&str| {
-                wording.as_bytes().first_chunk() == Some(&last.to_le_bytes())
-                    && from.starts_with(wording.as_bytes())
-            };
-            let mut before = WORDINGS.iter().take(best);
-            best = before.position(|(_, wordings)| wordings.iter().any(begins)).unwrap_or(best);
+            best = best_at(head, 2 * n, letters, best);
         }
     }
     WORDINGS.get(best).map(|(kind, _)| *kind)
 }
 
-/// The first four letters of all wordings, hashed to bits: no wording is shorter.
-const BEGINNINGS: [u64; 256] = {
-    let mut bits = [0; 256];
-    let mut kind = 0;
+/// The place of the first kind with a wording that has these letters at `at`, or the best so far
+/// where that comes first.
+fn best_at(text: &[u8], at: usize, letters: u32, mut best: usize) -> usize {
+    let mut next = FIRST.get(bucket_of(letters));
+    while let Some(entry) = next.and_then(|at| ENTRIES.get(usize::from(*at))) {
+        let wording = entry.wording.as_bytes();
+        let begins = || {
+            let text = text.get(at.checked_sub(entry.before)?..)?.get(..wording.len())?;
+            text.eq_ignore_ascii_case(wording).then_some(())
+        };
+        if entry.letters == letters && entry.kind < best && begins().is_some() {
+            best = entry.kind;
+        }
+        next = Some(&entry.next);
+    }
+    best
+}
+
+/// A wording, to be found by four of its letters: no wording has fewer than five.
+#[derive(Clone, Copy)]
+struct Entry {
+    letters: u32,
+    /// How many stand before those.
+    before: usize,
+    /// The place of its kind.
+    kind: usize,
+    wording: &'static str,
+    /// The next entry of its bucket; beyond the end for none.
+    next: u8,
+}
+
+const COUNT: usize = {
+    let (mut count, mut kind) = (0, 0);
+    while kind < WORDINGS.len() {
+        count += 2 * WORDINGS[kind].1.len();
+        kind += 1;
+    }
+    // The last number of a byte stands for none.
+    assert!(count < u8::MAX as usize);
+    count
+};
+
+const BUCKETS: usize = 64;
+
+static FIRST: [u8; BUCKETS] = TABLE.0;
+static ENTRIES: [Entry; COUNT] = TABLE.1;
+
+const TABLE: ([u8; BUCKETS], [Entry; COUNT]) = {
+    let mut first = [u8::MAX; BUCKETS];
+    let mut entries = [Entry { letters: 0, before: 0, kind: 0, wording: "", next: u8::MAX }; COUNT];
+    let (mut at, mut kind) = (0, 0);
     while kind < WORDINGS.len() {
         let wordings = WORDINGS[kind].1;
         let mut i = 0;
-        while i < wordings.len() {
-            let b = wordings[i].as_bytes();
-            let (word, bit) = place_of(u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-            bits[word] |= bit;
-            i += 1;
+        while i < 2 * wordings.len() {
+            let (wording, before) = (wordings[i / 2], i % 2);
+            let b = wording.as_bytes();
+            let letters = folded([b[before], b[before + 1], b[before + 2], b[before + 3]]);
+            let next = first[bucket_of(letters)];
+            entries[at] = Entry { letters, before, kind, wording, next };
+            first[bucket_of(letters)] = at as u8;
+            (at, i) = (at + 1, i + 1);
         }
         kind += 1;
+    }
+    (first, entries)
+};
+
+/// Large letters and small ones alike, and some signs: the wording itself is compared after that.
+const fn folded(letters: [u8; 4]) -> u32 {
+    u32::from_le_bytes(letters) | 0x2020_2020
+}
+
+const fn bucket_of(letters: u32) -> usize {
+    (letters.wrapping_mul(0x9e37_79b1) >> 26) as usize
+}
+
+/// The letters of all entries, hashed to bits.
+static BEGINNINGS: [u64; 256] = {
+    let mut bits = [0; 256];
+    let mut at = 0;
+    while at < COUNT {
+        let (word, bit) = place_of(TABLE.1[at].letters);
+        bits[word] |= bit;
+        at += 1;
     }
     bits
 };
@@ -222,6 +287,7 @@ mod tests {
                     (*wording).to_owned(),
                     format!("✓ {}!", wording.to_ascii_uppercase()),
                     format!("failed to run step, {wording}"),
+                    format!("at an odd place: {wording}, then more"),
                 ] {
                     assert_eq!(failure_of(&text), expected, "{text}");
                 }

@@ -13,6 +13,10 @@ pub(super) trait Look {
     /// one is above 127. `None` where fewer are left.
     fn first(bytes: &[u8], at: usize) -> Option<(u64, bool)>;
 
+    /// What is left from `at` on, fewer bytes than that, seen together with what stands before
+    /// them. `None` where the line is shorter, or more is left.
+    fn last(bytes: &[u8], at: usize) -> Option<(u64, bool)>;
+
     /// Goes on from there as far as whole blocks go.
     fn onward(bytes: &[u8], at: usize, high: &mut bool) -> Option<Step>;
 }
@@ -41,7 +45,14 @@ pub(super) fn string_end<L: Look>(bytes: &[u8], mut at: usize, high: &mut bool) 
             Step::On(next) => at = next,
         }
     }
-    // Near the end of a line there is not enough left for a wide look.
+    // Near the end of a line there is not enough left for a wide look from here on.
+    if let Some((special, above)) = L::last(bytes, at) {
+        *high |= above;
+        return match step(bytes, at, special, bytes.len() - at)? {
+            Step::End(end) => Some(end),
+            Step::On(_) => None,
+        };
+    }
     near_end(bytes, at, high)
 }
 
@@ -172,23 +183,30 @@ pub(super) fn backslashes_in<const N: usize>(block: &[u8; N]) -> u64 {
     parts.fold(0, |bits, (n, part)| bits | u64::from(backslashes_in16(part)) << (16 * n))
 }
 
+#[inline(always)]
+fn backslashes_in16(block: &[u8; 16]) -> u32 {
+    backslashes_and_high(block).0
+}
+
+/// A bit for each backslash, and one for each byte above 127.
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "vectors are loaded through pointers")]
 #[inline(always)]
-fn backslashes_in16(block: &[u8; 16]) -> u32 {
+pub(super) fn backslashes_and_high(block: &[u8; 16]) -> (u32, u32) {
     use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
     // SAFETY: SSE2 is part of every x86-64 target. The load reads the sixteen bytes of `block` and
     // needs no alignment.
-    let found = unsafe {
+    let (found, above) = unsafe {
         let bytes = _mm_loadu_si128(block.as_ptr().cast());
-        _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x5c)))
+        let found = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x5c));
+        (_mm_movemask_epi8(found), _mm_movemask_epi8(bytes))
     };
-    found.cast_unsigned()
+    (found.cast_unsigned(), above.cast_unsigned())
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn backslashes_in16(block: &[u8; 16]) -> u32 {
-    plain_backslashes(block)
+pub(super) fn backslashes_and_high(block: &[u8; 16]) -> (u32, u32) {
+    (plain_backslashes(block), plainly(block).1)
 }
 
 /// The same, byte by byte.
@@ -207,6 +225,12 @@ impl Look for Narrow {
     #[inline(always)]
     fn first(bytes: &[u8], at: usize) -> Option<(u64, bool)> {
         let (special, above) = look16(bytes.get(at..)?.first_chunk()?);
+        Some((u64::from(special), above != 0))
+    }
+
+    #[inline(always)]
+    fn last(bytes: &[u8], at: usize) -> Option<(u64, bool)> {
+        let (special, above) = last16(bytes, at)?;
         Some((u64::from(special), above != 0))
     }
 
@@ -263,6 +287,13 @@ impl Look for Wide {
     fn first(bytes: &[u8], at: usize) -> Option<(u64, bool)> {
         let (special, above) = look32(bytes.get(at..)?.first_chunk()?);
         Some((u64::from(special), above != 0))
+    }
+
+    #[inline(always)]
+    fn last(bytes: &[u8], at: usize) -> Option<(u64, bool)> {
+        let (special, above) = look32(bytes.last_chunk()?);
+        let before = at.checked_sub(bytes.len() - 32).filter(|before| *before < 32)?;
+        Some((u64::from(special >> before), above >> before != 0))
     }
 
     /// Sixty-four bytes at a time, and no branch for each escape: where they come nobody can
@@ -378,6 +409,14 @@ fn equal32(block: &[u8; 32], byte: u8) -> u32 {
         _mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte.cast_signed())))
     };
     found.cast_unsigned()
+}
+
+/// The same for twice as many bytes.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn equal64(block: &[u8; 64], byte: u8) -> u64 {
+    let halves = block.as_chunks::<32>().0.iter().enumerate();
+    halves.fold(0, |bits, (n, half)| bits | u64::from(equal32(half, byte)) << (32 * n))
 }
 
 /// A bit for each letter that makes an escape of two bytes.

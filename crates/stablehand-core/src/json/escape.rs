@@ -66,15 +66,20 @@ pub(super) fn unescape_into(inner: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Room for bytes that were not written yet.
-type Room = [MaybeUninit<u8>];
+pub(super) type Room = [MaybeUninit<u8>];
 
 /// How much is moved at once, and how much where less is left.
-const WIDE: usize = 64;
+pub(super) const WIDE: usize = 64;
 const NARROW: usize = 16;
 
 /// Comes back how long the result is; `None` where there is no room for it.
 fn write_unescaped(inner: &[u8], out: &mut Room) -> Option<usize> {
-    let (at, to) = unescape_blocks::<WIDE>(inner, 0, out, 0)?;
+    let done = unescape_wide_blocks(inner, out)?;
+    write_the_rest(inner, out, done)
+}
+
+/// From where whole wide blocks end.
+fn write_the_rest(inner: &[u8], out: &mut Room, (at, to): (usize, usize)) -> Option<usize> {
     let (mut at, mut to) = unescape_blocks::<NARROW>(inner, at, out, to)?;
     // Fewer bytes than a block are left.
     while let Some(byte) = inner.get(at) {
@@ -88,9 +93,18 @@ fn write_unescaped(inner: &[u8], out: &mut Room) -> Option<usize> {
     Some(to)
 }
 
-/// Unescapes as far as whole blocks go. They are moved whole, and what stands behind an escape is
-/// moved over again, to where it belongs: output of tools has an escape in every few bytes, and
-/// looking for each by itself would cost more than moving. Come back both places.
+/// As far as whole wide blocks go.
+fn unescape_wide_blocks(inner: &[u8], out: &mut Room) -> Option<(usize, usize)> {
+    #[cfg(target_arch = "x86_64")]
+    if super::has_wide_vectors() {
+        #[expect(unsafe_code, reason = "the compiler cannot know what the processor has")]
+        // SAFETY: the processor has just been asked.
+        return unsafe { super::squeeze::unescape_blocks(inner, out) };
+    }
+    unescape_blocks::<WIDE>(inner, 0, out, 0)
+}
+
+/// As far as whole blocks go. Come back both places.
 #[inline]
 fn unescape_blocks<const N: usize>(
     inner: &[u8],
@@ -98,35 +112,48 @@ fn unescape_blocks<const N: usize>(
     out: &mut Room,
     mut to: usize,
 ) -> Option<(usize, usize)> {
-    while let Some(block) = move_block::<N>(inner, at, out, to) {
-        let mut escapes = backslashes_in(block);
-        if escapes == 0 {
-            at += N;
-            to += N;
-            continue;
+    loop {
+        let next = unescape_block::<N>(inner, at, out, to)?;
+        if next.0 == at {
+            return Some(next);
         }
-        let mut done = 0;
-        loop {
-            let next = escapes.trailing_zeros() as usize;
-            to += next - done;
-            let letter = inner.get(at + next + 1).copied().unwrap_or_default();
-            let byte = UNESCAPED.get(usize::from(letter)).copied().unwrap_or_default();
-            if byte == 0 {
-                (at, to) = unescape_one(inner, at + next, out, to)?;
-                break;
-            }
-            out.get_mut(to)?.write(byte);
-            to += 1;
-            done = next + 2;
-            // The backslash and, where it is one too, its partner.
-            escapes &= u64::MAX.checked_shl(done as u32).unwrap_or(0);
-            if escapes == 0 || move_block::<N>(inner, at + done, out, to).is_none() {
-                at += done;
-                break;
-            }
+        (at, to) = next;
+    }
+}
+
+/// Unescapes one block. It is moved whole, and what stands behind an escape is moved over again, to
+/// where it belongs: looking for each escape by itself would cost more than moving. Come back both
+/// places, the same where no block is left.
+#[inline]
+pub(super) fn unescape_block<const N: usize>(
+    inner: &[u8],
+    at: usize,
+    out: &mut Room,
+    mut to: usize,
+) -> Option<(usize, usize)> {
+    let Some(block) = move_block::<N>(inner, at, out, to) else { return Some((at, to)) };
+    let mut escapes = backslashes_in(block);
+    if escapes == 0 {
+        return Some((at + N, to + N));
+    }
+    let mut done = 0;
+    loop {
+        let next = escapes.trailing_zeros() as usize;
+        to += next - done;
+        let letter = inner.get(at + next + 1).copied().unwrap_or_default();
+        let byte = UNESCAPED.get(usize::from(letter)).copied().unwrap_or_default();
+        if byte == 0 {
+            return unescape_one(inner, at + next, out, to);
+        }
+        out.get_mut(to)?.write(byte);
+        to += 1;
+        done = next + 2;
+        // The backslash and, where it is one too, its partner.
+        escapes &= u64::MAX.checked_shl(done as u32).unwrap_or(0);
+        if escapes == 0 || move_block::<N>(inner, at + done, out, to).is_none() {
+            return Some((at + done, to));
         }
     }
-    Some((at, to))
 }
 
 /// Takes any one escape, from `at` to `to`; come back the places behind it.
@@ -230,6 +257,10 @@ mod tests {
             let quoted = serde_json::to_string(&text).unwrap();
             let inner = &quoted.as_bytes()[1..quoted.len() - 1];
             prop_assert_eq!(&unescape(inner), &text);
+            // What processors without wide vectors do.
+            let mut room = vec![MaybeUninit::new(0); inner.len() + WIDE];
+            let done = unescape_blocks::<WIDE>(inner, 0, &mut room, 0).unwrap();
+            prop_assert_eq!(write_the_rest(inner, &mut room, done), Some(text.len()));
             let mut out = old.clone().into_bytes();
             unescape_into(inner, &mut out);
             prop_assert_eq!(out, format!("{old}{text}").into_bytes());

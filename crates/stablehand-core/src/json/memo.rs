@@ -15,8 +15,8 @@ const LONGEST: usize = 512;
 /// So many lines in a row have to be of another shape before one of them is remembered.
 const PATIENCE: u32 = 4;
 
-/// How many kinds of lines are told apart.
-const KINDS: usize = 4;
+/// How many kinds of lines are told apart: no agent has more that are frequent.
+const KINDS: usize = 16;
 
 /// A line of each kind.
 #[derive(Debug, Default)]
@@ -29,8 +29,8 @@ pub struct Memo {
 struct Last {
     line: Vec<u8>,
     spans: Vec<Span>,
-    /// Its strings, in order, from quote to behind the other.
-    strings: Vec<(u32, u32)>,
+    /// The string in which a line was last found to differ from it, from quote to behind the other.
+    parted: (usize, usize),
     /// Where its last member is a whole number: where that begins.
     number_at: Option<usize>,
     /// How many lines in a row were not like it.
@@ -42,28 +42,32 @@ impl Memo {
     #[inline]
     pub fn scan<'a>(&mut self, line: &'a [u8]) -> Scan<'a> {
         let mut found = Scan::Object(Object::empty(line));
+        self.scan_into(line, &mut found);
+        found
+    }
+
+    /// Into what is an empty object of the same line.
+    #[inline]
+    fn scan_into<'a>(&mut self, line: &'a [u8], found: &mut Scan<'a>) {
         let Some(last) = self.kinds.get_mut(kind(line)).filter(|_| line.len() <= LONGEST) else {
-            scan_into(line, MAX_DEPTH, &mut found);
-            return found;
+            return scan_into(line, MAX_DEPTH, found);
         };
-        if let Scan::Object(object) = &mut found
+        if let Scan::Object(object) = &mut *found
             && last.recall(line, object).is_some()
         {
             last.misses = 0;
-            return found;
+            return;
         }
-        scan_into(line, MAX_DEPTH, &mut found);
+        scan_into(line, MAX_DEPTH, found);
         last.misses = last.misses.wrapping_add(1);
         // One line in between does not displace what most are like, and lines that are never alike
         // are remembered ever more seldom.
-        if last.misses >= PATIENCE
-            && last.misses.is_power_of_two()
-            && let Scan::Object(object) = &found
+        if (last.line.is_empty() || last.misses >= PATIENCE && last.misses.is_power_of_two())
+            && let Scan::Object(object) = &*found
             && object.many.is_empty()
         {
             last.remember(line, object.spans());
         }
-        found
     }
 }
 
@@ -72,7 +76,7 @@ impl Memo {
 #[inline]
 fn kind(line: &[u8]) -> usize {
     let word = line.get(8..16).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
-    (u64::from_le_bytes(word).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62) as usize % KINDS
+    (u64::from_le_bytes(word).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % KINDS
 }
 
 impl Last {
@@ -81,35 +85,45 @@ impl Last {
         self.line.extend_from_slice(line);
         self.spans.clear();
         self.spans.extend_from_slice(spans);
-        self.strings.clear();
-        self.note_strings();
+        self.parted = (0, 0);
         let last = spans.last().filter(|span| is_number(line, **span));
         self.number_at = last.map(|span| span.value.0 as usize);
     }
 
-    /// Notes where the strings are, but for the keys of the object itself: a line with another key
-    /// is of another kind.
-    fn note_strings(&mut self) {
-        let mut at = 0;
-        while let Some(quote) = memchr::memchr(b'"', self.line.get(at..).unwrap_or_default()) {
-            let from = at + quote;
-            let Some(end) = block::valid_string_end(&self.line, from + 1) else { return };
-            if !self.spans.iter().any(|span| span.key.0 as usize == from + 1) {
-                self.strings.push((from as u32, end as u32));
+    /// The string within which a place is. Keys of the object itself are none: a line with another
+    /// key is of another kind.
+    #[inline(never)]
+    fn string_around(&self, place: usize) -> Option<(usize, usize)> {
+        let span = self.spans.iter().find(|span| place < span.value.1 as usize)?;
+        let mut at = span.value.0 as usize;
+        while at < place {
+            let from = at;
+            at += 1;
+            if self.line.get(from) == Some(&b'"') {
+                at = block::valid_string_end(&self.line, from + 1)?;
+                if place < at {
+                    return Some((from, at));
+                }
             }
-            at = end;
         }
+        None
     }
 
     #[inline]
-    fn recall(&self, line: &[u8], object: &mut Object<'_>) -> Option<()> {
+    fn recall(&mut self, line: &[u8], object: &mut Object<'_>) -> Option<()> {
         let same = common_prefix(&self.line, line);
-        // The string in which the lines part, from quote to behind its quote.
-        let parted = self.strings.iter().find(|string| same < string.1 as usize)?;
-        let (from, old_end) = (parted.0 as usize, parted.1 as usize);
-        if same <= from {
-            return None;
+        if same == line.len() && same == self.line.len() && same > 0 {
+            for (slot, span) in object.few.iter_mut().zip(&self.spans) {
+                *slot = *span;
+            }
+            object.len = self.spans.len();
+            return Some(());
         }
+        if same <= self.parted.0 || same >= self.parted.1 {
+            // It is mostly the same string.
+            self.parted = self.string_around(same)?;
+        }
+        let (from, old_end) = self.parted;
         let mut high = false;
         let end = string_end(line, from + 1, &mut high)?;
         if high && simdutf8::basic::from_utf8(line.get(from..end)?).is_err() {
@@ -290,11 +304,9 @@ mod tests {
     fn what_is_like_the_last_line_is_recalled() {
         let mut memo = Memo::default();
         let other = br#"{"t":"x","text":"one","id":"s","ms":1000}"#;
-        for _ in 1..PATIENCE {
-            memo.scan(other);
-            assert!(memo.kinds[kind(other)].line.is_empty());
-        }
         memo.scan(other);
+        let identical = memo.kinds[kind(other)].recall(other, &mut Object::empty(other));
+        assert!(identical.is_some());
         let line = br#"{"t":"x","text":"quite another","id":"s","ms":1234}"#;
         assert!(memo.kinds[kind(line)].recall(line, &mut Object::empty(line)).is_some());
         let Scan::Object(object) = memo.scan(line) else { panic!("it is an object") };

@@ -2,10 +2,13 @@
 //!
 //! Everything here is lenient: a value of another kind than was asked for is simply absent.
 
-use super::block::valid_string_end;
+use super::block::{backslashes_and_high, valid_string_end};
 use super::escape::{unescape, unescape_into};
 use super::skip::container_end;
 use std::borrow::Cow;
+
+/// Strings up to this length are looked at here: most are shorter, and a call costs more.
+const SHORT: usize = 256;
 
 /// The bytes of one valid JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -311,16 +314,24 @@ impl<'a> Walk<'a> {
 /// for a string that is worth the call of something that looks at more at once.
 #[inline]
 fn short_look(inner: &[u8]) -> Option<(bool, bool)> {
-    if inner.len() > 64 {
+    if inner.len() > SHORT {
         return None;
+    }
+    if let Some(last) = inner.last_chunk::<16>() {
+        // The last block may overlap the one before it.
+        let blocks = inner.as_chunks::<16>().0.iter().chain([last]);
+        let (escaped, high) = blocks.fold((0, 0), |(escaped, high), block| {
+            let (backslashes, above) = backslashes_and_high(block);
+            (escaped | backslashes, high | above)
+        });
+        return Some((escaped != 0, high != 0));
     }
     let Some(last) = inner.last_chunk() else {
         let above = inner.iter().fold(0, |above, byte| above | byte);
         return Some((inner.contains(&b'\\'), above >= 0x80));
     };
     let (mut zeros, mut all) = (0, 0);
-    // The last word may overlap the one before it.
-    for word in inner.as_chunks::<8>().0.iter().chain([last]) {
+    for word in inner.first_chunk().into_iter().chain([last]) {
         let word = u64::from_le_bytes(*word);
         // The borrow of a subtraction tells whether one of its bytes was zero.
         let backslash = word ^ 0x5c5c_5c5c_5c5c_5c5c;

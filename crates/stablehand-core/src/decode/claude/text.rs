@@ -24,6 +24,10 @@ const MOST_WAITING: usize = 64;
 /// Buffers larger than this are given back.
 const SPARE: usize = 256 << 10;
 
+/// Texts from this length on are told in the buffer that they came in, where they fill it: the system
+/// clears the pages of a copy first.
+const LONG: usize = 16 << 10;
+
 /// Blocks that were streamed and have not come whole yet.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
@@ -97,8 +101,15 @@ impl Texts {
         !self.waiting.is_empty()
     }
 
-    /// A block that comes whole; with `is_cut`, as far as it got when it was broken off.
-    pub(super) fn whole(&mut self, role: TextRole, text: &[u8], is_cut: bool, sink: &mut Sink<'_>) {
+    /// A block that comes whole; with `is_cut`, as far as it got when it was broken off. A long
+    /// text is taken, to be told as it is.
+    pub(super) fn whole(
+        &mut self,
+        role: TextRole,
+        text: &mut Vec<u8>,
+        is_cut: bool,
+        sink: &mut Sink<'_>,
+    ) {
         if text.is_empty() {
             return;
         }
@@ -267,10 +278,13 @@ impl Block {
 }
 
 /// A whole block that was not streamed.
-fn lone(role: TextRole, text: &[u8], sink: &mut Sink<'_>) {
+fn lone(role: TextRole, text: &mut Vec<u8>, sink: &mut Sink<'_>) {
     let id = sink.ids.next();
     let text = match sink.depth {
         Depth::Skim => String::new(),
+        Depth::Full if text.len() >= LONG && text.len() >= text.capacity() / 2 => {
+            json::into_text(std::mem::take(text))
+        }
         Depth::Full => json::text(text),
     };
     let item = |text| Item { id, body: body(role, text) };
