@@ -18,8 +18,9 @@ const MODES: &[(Mode, &[&str])] = &[
 ];
 
 /// Settings that make it ask about every tool; rules of the user's own that allow do not count then.
+/// The tools by name are for versions that do not know the star.
 const ASK_ALWAYS: &str = concat!(
-    r#"{"permissions":{"ask":["Bash","Edit","Write","MultiEdit","NotebookEdit","Read","Glob","#,
+    r#"{"permissions":{"ask":["*","Bash","Edit","Write","MultiEdit","NotebookEdit","Read","Glob","#,
     r#""Grep","LS","WebFetch","WebSearch","Task","Skill","mcp__*"]}}"#
 );
 
