@@ -191,3 +191,14 @@ proptest! {
         let _no_panic = scan_prefix(&bytes);
     }
 }
+
+#[test]
+fn what_no_value_begins_with_ends_the_walk() {
+    // Lines that are cut are looked at without having been validated.
+    for text in ["[\u{1}]", "[1,\u{b}2]", "[\u{0}", "{\"a\":\u{1}}", "[[1,\u{7}"] {
+        let value = Value::new(text.as_bytes());
+        assert!(value.elements().take(9).count() < 9, "{text:?}");
+        assert!(value.members().take(9).count() < 9, "{text:?}");
+        assert!(value.get("b").is_none());
+    }
+}

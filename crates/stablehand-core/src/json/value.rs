@@ -303,7 +303,10 @@ impl<'a> Walk<'a> {
                 let rest = self.bytes.get(from..)?;
                 // Numbers and words have none of these, and what follows them is one.
                 let ends = |b: &u8| *b <= b' ' || *b == b',' || *b | 0x20 == b'}';
-                self.at = from + rest.iter().position(ends).unwrap_or(rest.len());
+                // A control character begins no value, and only a line that was cut, and so was
+                // never validated, has one here: without a step forward nobody would come to an end.
+                let length = rest.iter().position(ends).unwrap_or(rest.len());
+                self.at = from + Some(length).filter(|length| *length > 0)?;
             }
         }
         self.bytes.get(from..self.at).map(Value)
