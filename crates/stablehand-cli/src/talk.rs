@@ -21,6 +21,7 @@ use stablehand::driver;
 use stablehand::keeper::KeeperProgram;
 use stablehand::session::{Handle, Policy, Session, SessionBuilder};
 use stablehand::{Answer, Surroundings};
+use stablehand_core::event::SessionEnd;
 use stablehand_core::text::plain;
 use std::time::Duration;
 
@@ -80,7 +81,8 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     let events = session.take_events();
     let (sender, notes) = control::channel().map_err(io)?;
     let two_way = args.choice.agent()?.row().two_way.is_some();
-    let shown = show::start(args.output_format, screen.clone(), events, sender, two_way);
+    let handle = session.handle();
+    let shown = show::start(args.output_format, screen.clone(), events, sender, handle, two_way);
     let shown = shown.map_err(io)?;
     let mut talk = Talk {
         handle: session.handle(),
@@ -106,7 +108,7 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
 
 /// Says how it ended, where it did not end well.
 fn tell(screen: &Screen, outcome: &stablehand::Outcome) {
-    if !outcome.is_success() {
+    if !matches!(outcome.end(), SessionEnd::Success | SessionEnd::ReaderGone) {
         // A verdict has been said already, in the words of the log.
         let text = match outcome.report.verdict {
             Some(_) => "the agent was stopped".to_owned(),

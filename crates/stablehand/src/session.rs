@@ -180,6 +180,12 @@ impl Handle {
         self.status.clone()
     }
 
+    /// Whoever read what we print is gone: stops everything, as for [`Handle::stop`], and the
+    /// outcome says why.
+    pub fn reader_gone(&self) {
+        self.control.send(Request::ReaderGone);
+    }
+
     /// What the agent is doing, once it has begun.
     pub fn status(&self) -> Option<StatusLine> {
         self.status.get()

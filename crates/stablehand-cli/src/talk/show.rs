@@ -2,9 +2,9 @@
 
 use crate::render::{EventLines, TextView};
 use crate::screen::Screen;
-use stablehand::Events;
 use stablehand::control::Sender;
 use stablehand::follow::Show;
+use stablehand::{Events, Handle};
 use stablehand_core::event::EventKind;
 use std::io;
 use std::thread::JoinHandle;
@@ -43,6 +43,7 @@ pub(super) fn start(
     screen: Screen,
     events: Option<Events>,
     notes: Sender<Note>,
+    handle: Handle,
     two_way: bool,
 ) -> io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("events".into()).spawn(move || {
@@ -52,8 +53,10 @@ pub(super) fn start(
             Shows::Quiet => None,
         };
         if let Some(events) = events {
-            // Nobody reads standard output any more; the conversation ends, the log has it.
-            let _nobody_there = follow(events, &mut face, &notes, two_way);
+            // Nobody reads standard output any more: nobody wants the rest of the answer either.
+            if follow(events, &mut face, &notes, two_way).is_err() {
+                handle.reader_gone();
+            }
         }
         notes.send(Note::Over);
     })

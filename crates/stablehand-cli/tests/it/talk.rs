@@ -140,6 +140,8 @@ fn a_policy_decides_before_the_tool_runs_and_says_by_which_rule() {
                 let resolved = events(&run, "approval.resolved");
                 assert_eq!(resolved.len(), 1, "{agent} {subcommand}: {resolved:?}");
                 assert_eq!(resolved[0]["choice"], choice, "{agent} {subcommand} {action}");
+                let by = resolved[0]["by"].as_str().unwrap();
+                assert!(by.contains("greeting"), "nobody was waited for: {by}");
                 let log = env.log();
                 let decided = &log.one("policy_decided")["decision"];
                 assert_eq!(decided["action"], action, "{agent} {subcommand}");
@@ -257,6 +259,20 @@ fn killing_us_in_a_conversation_leaves_nobody() {
         env.wait_for_log("tool_call_opened");
         run.signal(Signal::SIGKILL);
         run.finish();
+        env.assert_nobody_left();
+    }
+}
+
+#[test]
+fn a_conversation_that_nobody_reads_ends() {
+    for agent in TWO_WAY {
+        let env = with_shims();
+        let mut run = command(&env, "talk", agent, "slow").stdout_unread().stdin_open().start();
+        drop(run.take_stdout());
+        run.type_line("go");
+        let run = run.finish();
+        run.assert_code(141);
+        assert_eq!(env.log().last()["outcome"], "reader_gone", "{agent}");
         env.assert_nobody_left();
     }
 }

@@ -6,6 +6,7 @@
 
 use super::stop::StopReason;
 use super::{Driver, PromptWriter};
+use crate::clock::unix_now;
 use crate::control::Request;
 use crate::gate::{Attendance, Gate};
 use serde::Serialize;
@@ -258,6 +259,8 @@ impl Driver<'_> {
     pub(super) fn advance_talk(&mut self) {
         let now = self.clock.now();
         let Some(talk) = &mut self.talk else { return };
+        // Nothing may have been read since long, and what follows is decided now.
+        self.log.set_time(unix_now());
         let replies = std::mem::take(&mut talk.replies);
         let asked = std::mem::take(&mut talk.asked);
         let ended = std::mem::take(&mut talk.ended);

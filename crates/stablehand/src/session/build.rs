@@ -137,8 +137,8 @@ impl SessionBuilder {
         self
     }
 
-    /// How long a question waits for an answer with [`Policy::Ask`]; for ever with none. Five
-    /// minutes where nobody says otherwise.
+    /// How long a question waits for an answer with [`Policy::Ask`] and [`Policy::Rules`]; for ever
+    /// with none, and with zero nobody is asked at all. Five minutes where nobody says otherwise.
     pub fn patience(mut self, patience: Option<Duration>) -> Self {
         self.patience = patience;
         self
@@ -338,7 +338,10 @@ impl SessionBuilder {
                 Policy::Ask => Approvals::Ask { patience: self.patience },
                 Policy::Rules(gate) => Approvals::Policy {
                     gate,
-                    attendance: Attendance::Person { patience: self.patience },
+                    attendance: match self.patience {
+                        Some(Duration::ZERO) => Attendance::Nobody,
+                        patience => Attendance::Person { patience },
+                    },
                 },
             },
             limits,

@@ -119,7 +119,8 @@ impl Runs {
 fn is_final(report: &RunReport) -> bool {
     match report.end.end {
         SessionEnd::SpawnFailed | SessionEnd::Internal | SessionEnd::ReaderGone => true,
-        SessionEnd::Interrupted => report.end.signal != Some(2),
+        // Without a signal it was a turn that somebody cancelled, and so with an interrupt.
+        SessionEnd::Interrupted => report.end.signal.is_some_and(|signal| signal != 2),
         SessionEnd::Success
         | SessionEnd::AgentError
         | SessionEnd::NoResult
