@@ -9,12 +9,12 @@
 mod text;
 mod tools;
 
-use super::kit::{self, About, Stream};
-use super::{Decode, Depth};
+use super::Depth;
+use super::kit::{self, About, Objects, Stream};
 use crate::event::{
     EventKind, FailureKind, NoticeLevel, Outcome, TextRole, Tokens, TurnEnd, Usage,
 };
-use crate::json::{self, Object, Scan, Value};
+use crate::json::{Object, Value};
 use crate::line::{Line, Part};
 use text::Streamed;
 
@@ -35,30 +35,15 @@ pub struct CopilotDecoder {
     used: Option<Tokens>,
 }
 
-impl Decode for CopilotDecoder {
-    fn line(&mut self, line: &Line<'_>, scan: &Scan<'_>, depth: Depth, out: &mut Vec<EventKind>) {
-        match (line.part, scan) {
-            (Part::Whole, Scan::Object(object)) => self.object(object, line, depth, out),
-            (Part::Whole, Scan::Scalar) => self.stream.scalar(line, out),
-            (Part::Whole, Scan::Text | Scan::Binary) => self.stream.plain_text(line, out),
-            (Part::First, _) => match json::scan_prefix(line.bytes) {
-                Some(object) => self.object(&object, line, depth, out),
-                None => self.stream.oversized(line, out),
-            },
-            (Part::Middle | Part::Last, _) => {}
-        }
-    }
-
-    fn finish(&mut self, _depth: Depth, out: &mut Vec<EventKind>) {
-        self.stream.close_texts(out);
+impl Objects for CopilotDecoder {
+    fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
     }
 
     fn last_type(&self) -> &str {
         self.stream.last_type.as_str()
     }
-}
 
-impl CopilotDecoder {
     fn object(
         &mut self,
         object: &Object<'_>,
@@ -121,7 +106,9 @@ impl CopilotDecoder {
             _ => self.stream.unknown(kind, line, out),
         }
     }
+}
 
+impl CopilotDecoder {
     fn piece(
         &mut self,
         role: TextRole,

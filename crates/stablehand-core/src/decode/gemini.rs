@@ -8,10 +8,10 @@ mod fields;
 mod outcome;
 mod tools;
 
-use super::kit::{self, About, Stream};
-use super::{Decode, Depth};
+use super::Depth;
+use super::kit::{self, About, Objects, Stream};
 use crate::event::{EventKind, FailureKind, NoticeLevel, TextRole, Tokens, TurnEnd, Usage};
-use crate::json::{self, Object, Scan, Value};
+use crate::json::{Object, Value};
 use crate::line::{Line, Part};
 use fields::Fields;
 
@@ -30,31 +30,15 @@ pub struct GeminiDecoder {
     answered: bool,
 }
 
-impl Decode for GeminiDecoder {
-    #[inline]
-    fn line(&mut self, line: &Line<'_>, scan: &Scan<'_>, depth: Depth, out: &mut Vec<EventKind>) {
-        match (line.part, scan) {
-            (Part::Whole, Scan::Object(object)) => self.object(object, line, depth, out),
-            (Part::Whole, Scan::Scalar) => self.stream.scalar(line, out),
-            (Part::Whole, Scan::Text | Scan::Binary) => self.stream.plain_text(line, out),
-            (Part::First, _) => match json::scan_prefix(line.bytes) {
-                Some(object) => self.object(&object, line, depth, out),
-                None => self.stream.oversized(line, out),
-            },
-            (Part::Middle | Part::Last, _) => {}
-        }
-    }
-
-    fn finish(&mut self, _depth: Depth, out: &mut Vec<EventKind>) {
-        self.stream.close_texts(out);
+impl Objects for GeminiDecoder {
+    fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
     }
 
     fn last_type(&self) -> &str {
         self.stream.last_type.as_str()
     }
-}
 
-impl GeminiDecoder {
     #[inline]
     fn object(
         &mut self,
@@ -79,7 +63,9 @@ impl GeminiDecoder {
             kind => self.stream.unknown(kind, line, out),
         }
     }
+}
 
+impl GeminiDecoder {
     #[inline]
     fn message(&mut self, fields: &Fields<'_>, depth: Depth, out: &mut Vec<EventKind>) {
         let role = fields.role.and_then(Value::raw_str).unwrap_or_default();

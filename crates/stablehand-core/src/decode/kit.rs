@@ -14,14 +14,14 @@ pub(super) use input::{Reads, Row, cut, digest_of, first, given, mix, row, row_o
 pub(super) use name::LineType;
 pub(super) use text::{Ids, OpenText, body};
 
-use super::Depth;
 use super::failure::failure_of;
+use super::{Decode, Depth};
 use crate::event::{
     EventKind, FailureKind, Item, ItemBody, NoticeLevel, Outcome, TextRole, Tool, ToolInput,
     TurnEnd, Unrecognized, Usage,
 };
 use crate::id::{ItemId, SessionId};
-use crate::json::Value;
+use crate::json::{self, Object, Scan, Value};
 use crate::line::{Line, Part};
 use crate::text::{excerpt, plain};
 
@@ -42,6 +42,49 @@ pub(super) struct Stream {
     session: Vec<u8>,
     pub(super) in_turn: bool,
     pub(super) last_type: LineType,
+}
+
+/// A dialect of objects that are told in the words of a [`Stream`]: what a line is that is no object,
+/// or too long for one, is the same for all of these.
+pub(super) trait Objects {
+    /// The state of the stream.
+    fn stream(&mut self) -> &mut Stream;
+
+    /// The agent's name of the last line's type.
+    fn last_type(&self) -> &str;
+
+    /// A line that is an object, or the beginning of one.
+    fn object(
+        &mut self,
+        object: &Object<'_>,
+        line: &Line<'_>,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    );
+}
+
+impl<D: Objects + Send> Decode for D {
+    #[inline]
+    fn line(&mut self, line: &Line<'_>, scan: &Scan<'_>, depth: Depth, out: &mut Vec<EventKind>) {
+        match (line.part, scan) {
+            (Part::Whole, Scan::Object(object)) => self.object(object, line, depth, out),
+            (Part::Whole, Scan::Scalar) => self.stream().scalar(line, out),
+            (Part::Whole, Scan::Text | Scan::Binary) => self.stream().plain_text(line, out),
+            (Part::First, _) => match json::scan_prefix(line.bytes) {
+                Some(object) => self.object(&object, line, depth, out),
+                None => self.stream().oversized(line, out),
+            },
+            (Part::Middle | Part::Last, _) => {}
+        }
+    }
+
+    fn finish(&mut self, _depth: Depth, out: &mut Vec<EventKind>) {
+        self.stream().close_texts(out);
+    }
+
+    fn last_type(&self) -> &str {
+        Objects::last_type(self)
+    }
 }
 
 /// What a line says about its session, beside the id.

@@ -6,11 +6,11 @@
 
 mod tools;
 
-use super::kit::{self, About, Stream};
-use super::{Decode, Depth};
+use super::Depth;
+use super::kit::{self, About, Objects, Stream};
 use crate::event::{EventKind, FailureKind, Outcome, TextRole, Tokens, TurnEnd, Usage};
 use crate::id::digest64;
-use crate::json::{self, Object, Scan, Value};
+use crate::json::{Object, Value};
 use crate::line::{Line, Part};
 use crate::text::excerpt;
 use std::collections::VecDeque;
@@ -37,31 +37,15 @@ pub struct OpenCodeDecoder {
     failed: Option<String>,
 }
 
-impl Decode for OpenCodeDecoder {
-    #[inline]
-    fn line(&mut self, line: &Line<'_>, scan: &Scan<'_>, depth: Depth, out: &mut Vec<EventKind>) {
-        match (line.part, scan) {
-            (Part::Whole, Scan::Object(object)) => self.object(object, line, depth, out),
-            (Part::Whole, Scan::Scalar) => self.stream.scalar(line, out),
-            (Part::Whole, Scan::Text | Scan::Binary) => self.stream.plain_text(line, out),
-            (Part::First, _) => match json::scan_prefix(line.bytes) {
-                Some(object) => self.object(&object, line, depth, out),
-                None => self.stream.oversized(line, out),
-            },
-            (Part::Middle | Part::Last, _) => {}
-        }
-    }
-
-    fn finish(&mut self, _depth: Depth, out: &mut Vec<EventKind>) {
-        self.stream.close_texts(out);
+impl Objects for OpenCodeDecoder {
+    fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
     }
 
     fn last_type(&self) -> &str {
         self.stream.last_type.as_str()
     }
-}
 
-impl OpenCodeDecoder {
     fn object(
         &mut self,
         object: &Object<'_>,
@@ -99,7 +83,9 @@ impl OpenCodeDecoder {
             _ => self.stream.unknown(kind, line, out),
         }
     }
+}
 
+impl OpenCodeDecoder {
     /// Whether a part comes for the first time.
     fn is_new(&mut self, id: Option<Value<'_>>) -> bool {
         let Some(id) = id.and_then(Value::raw_str).filter(|id| !id.is_empty()) else {
