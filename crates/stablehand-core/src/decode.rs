@@ -18,6 +18,7 @@ mod summary;
 mod terminal;
 
 use crate::event::EventKind;
+use crate::hook::Hooks;
 use crate::json::Scan;
 use crate::line::Line;
 use crate::speak::{Opening, Speak};
@@ -149,5 +150,10 @@ impl Dialect {
             | Dialect::Qwen
             | Dialect::Terminal => None,
         }
+    }
+
+    /// The hooks of the agent that speaks so, where it has some that we know.
+    pub fn hooks(self) -> Option<&'static dyn Hooks> {
+        None
     }
 }

@@ -9,6 +9,7 @@
 
 pub mod decode;
 pub mod event;
+pub mod hook;
 pub mod id;
 pub mod json;
 pub mod line;

@@ -412,7 +412,14 @@ impl ClaudeDecoder {
                 // Nobody can be asked: the agent has answered itself.
                 let (what, options) = (tools::cut(what), Vec::new());
                 let call = Some(CallId(id.clone()));
-                out.push(EventKind::ApprovalRequested { id: id.clone(), call, what, options });
+                out.push(EventKind::ApprovalRequested {
+                    id: id.clone(),
+                    call,
+                    what,
+                    options,
+                    tool: None,
+                    why: None,
+                });
                 let (choice, by) = ("deny".to_owned(), "agent".to_owned());
                 out.push(EventKind::ApprovalResolved { id, choice, by });
             }

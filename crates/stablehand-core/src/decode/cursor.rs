@@ -309,6 +309,8 @@ impl CursorDecoder {
                     call: None,
                     what: question.what,
                     options: question.options,
+                    tool: None,
+                    why: None,
                 });
             }
             (b"response", _, Some(response)) => {

@@ -155,6 +155,8 @@ fn samples() -> Vec<EventKind> {
             call: None,
             what: text(),
             options: vec![text()],
+            tool: None,
+            why: None,
         },
         EventKind::ApprovalResolved { id: text(), choice: text(), by: "agent".to_owned() },
         EventKind::RetryScheduled { attempt: 1, detail: Some(text()) },

@@ -34,13 +34,27 @@ pub(super) fn request(
             let name = say("tool_name").unwrap_or_default();
             let (what, options) = permission(table, &name, request.get("input"));
             let call = call.map(CallId);
-            Ok(EventKind::ApprovalRequested { id, call, what: cut(what), options })
+            Ok(EventKind::ApprovalRequested {
+                id,
+                call,
+                what: cut(what),
+                options,
+                tool: None,
+                why: None,
+            })
         }
         "elicitation" => {
             let server = say("mcp_server_name").unwrap_or_default();
             let what = format!("{server}: {}", say("message").unwrap_or_default());
             let options = ["accept", "decline", "cancel"].map(str::to_owned).to_vec();
-            Ok(EventKind::ApprovalRequested { id, call: None, what: cut(what), options })
+            Ok(EventKind::ApprovalRequested {
+                id,
+                call: None,
+                what: cut(what),
+                options,
+                tool: None,
+                why: None,
+            })
         }
         "hook_callback" => {
             let input = request.get("input");

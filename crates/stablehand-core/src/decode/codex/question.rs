@@ -44,7 +44,14 @@ pub(super) fn asked(
         other => other.to_owned(),
     };
     let call = get("itemId").or_else(|| get("callId")).map(CallId);
-    EventKind::ApprovalRequested { id: id_text(id), call, what, options: options(method, params) }
+    EventKind::ApprovalRequested {
+        id: id_text(id),
+        call,
+        what,
+        options: options(method, params),
+        tool: None,
+        why: None,
+    }
 }
 
 /// The id of a request: a number or a string.

@@ -257,7 +257,9 @@ fn retries_usage_and_questions_are_told() {
                 id: "q".into(),
                 call: None,
                 what: "ls".into(),
-                options: vec![]
+                options: vec![],
+                tool: None,
+                why: None
             },
             EventKind::ApprovalResolved {
                 id: "q".into(),

@@ -167,6 +167,8 @@ pub(super) fn permission_requested(data: Value<'_>, out: &mut Vec<EventKind>) {
         call: kit::first(request, &["toolCallId"]).map(CallId),
         what: kit::first(request, &words).map(cut).unwrap_or_default(),
         options: Vec::new(),
+        tool: None,
+        why: None,
     });
 }
 

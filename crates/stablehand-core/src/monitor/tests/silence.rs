@@ -174,6 +174,8 @@ fn a_question_in_the_stream_does_not_wait_for_ever() {
         call: None,
         what: "may I".into(),
         options: Vec::new(),
+        tool: None,
+        why: None,
     };
     Run::wrap().begin().text().event(&asked).gives(VerdictKind::IdleAfterText, 60.0);
 }

@@ -156,6 +156,8 @@ fn questions_and_answers() {
             call: Some(crate::id::CallId("call_1".into())),
             what: "run `echo hi` in /w (why)".into(),
             options: vec!["accept".into(), "acceptWithExecpolicyAmendment".into(), "cancel".into()],
+            tool: None,
+            why: None
         }
     );
     assert!(matches!(&events[4], EventKind::ApprovalResolved { id, .. } if id == "0"));
