@@ -70,6 +70,12 @@ impl Failure {
     }
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 impl From<LogError> for Failure {
     fn from(error: LogError) -> Self {
         Failure { text: chain(&error), hint: None, code: CANNOT_CREATE }

@@ -16,6 +16,8 @@ pub mod duration;
 pub mod env;
 pub mod failure;
 pub mod fake;
+pub mod hook;
+mod hook_alone;
 pub mod input;
 pub mod limits;
 pub mod main_stablehand;

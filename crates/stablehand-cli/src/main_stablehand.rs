@@ -7,7 +7,7 @@ use crate::fake::{self, FakeArgs};
 use crate::policy::PolicyArgs;
 use crate::run::RunArgs;
 use crate::talk::TalkArgs;
-use crate::{decode, doctor, manage, policy, run, talk};
+use crate::{decode, doctor, hook, manage, policy, run, talk};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -32,6 +32,9 @@ enum Command {
     Decode(DecodeArgs),
     /// Try out the rules about what an agent may do
     Policy(PolicyArgs),
+    /// Answer a hook of an agent; agents start this themselves
+    #[command(name = hook::SUBCOMMAND)]
+    Hook(hook::HookArgs),
     /// Show all agents: installed, version, login, model, and what each can do
     Agents(manage::AskArgs),
     /// Log in to an agent, on this terminal
@@ -65,6 +68,12 @@ pub fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == KEEPER) {
         return crate::keeper_exit();
     }
+    // Likewise what an agent may start before every tool.
+    if std::env::args_os().nth(1).is_some_and(|word| word == hook::SUBCOMMAND)
+        && let Some(code) = hook::early_main()
+    {
+        return code;
+    }
     if std::env::args_os().nth(1).is_some_and(|word| word == fake::SUBCOMMAND)
         && let Some(code) = stablehand_fake::perform::child_main()
     {
@@ -79,6 +88,8 @@ pub fn main() -> ExitCode {
         Command::Talk(args) => talk::main(&args),
         Command::Decode(args) => decode::main(&args),
         Command::Policy(args) => policy::main(&args),
+        // The early path has taken every other.
+        Command::Hook(_) => Ok(crate::failure::USAGE),
         Command::Agents(args) => manage::agents(&args),
         Command::Login(args) => manage::log_in(&args),
         Command::Logout(args) => manage::log_out(&args),

@@ -78,6 +78,18 @@ pub(crate) fn gate(
     Ok(Gate::new(rules, world, agent.name()))
 }
 
+/// The rules of the user's and the project's files, where there are such files.
+pub(crate) fn found_gate(
+    workspace: &Path,
+    agent: Agent,
+    env: &Env,
+) -> Result<Option<Gate>, Failure> {
+    if Sources::named_by(&[], Some(workspace)).files(env)?.is_empty() {
+        return Ok(None);
+    }
+    gate(&[], Some(workspace), agent, env).map(Some)
+}
+
 fn show(args: &ShowArgs, env: &Env) -> Result<u8, Failure> {
     let Some(name) = &args.profile else {
         let mut out = String::from("Profiles:\n");

@@ -13,7 +13,7 @@ use crate::failure::{self, Failure};
 use crate::input;
 use crate::supervise::{Format, House, Settled, Setup};
 use stablehand::agent::{Agent, Plan, PlanRequest};
-use stablehand::driver::{self, RunReport, RunSpec, Stages};
+use stablehand::driver::{self, Approvals, RunReport, RunSpec, Stages};
 use stablehand::log::Durability;
 use stablehand_core::event::SessionEnd;
 use stablehand_core::id::SessionId;
@@ -123,6 +123,8 @@ impl Wrap {
             keeper: self.env.keeper(),
             prompt: prompt.as_bytes().to_vec(),
             talk: None,
+            approvals: Approvals::Deny,
+            hooks: None,
             exit_codes: self.agent.row().exit_codes,
             limits: self.limits.clone(),
             stages: Stages::default(),

@@ -4,6 +4,8 @@
 //! sequence numbers: they follow from the order of the log alone. Reads no file; whoever follows
 //! one hands its records in.
 
+mod hooked;
+
 use crate::decode::{Decode, Depth, Dialect};
 use crate::event::{Event, EventKind, Origin};
 use crate::id::{RunId, Seq, SessionId};
@@ -12,6 +14,7 @@ use crate::line::{Line, Part, WHOLE_LIMIT};
 use crate::record::{Reader, Record, Stream};
 use crate::terminal::TerminalSize;
 use crate::time::UnixMillis;
+use hooked::Hooked;
 
 /// Turns records into events.
 pub struct EventReader {
@@ -25,6 +28,7 @@ pub struct EventReader {
     stdout: Reader,
     stderr: Reader,
     kinds: Vec<EventKind>,
+    hooked: Hooked,
     /// Questions that we answered. Some agents show the answer once more in what became of the
     /// call; it is told once.
     answered: Vec<String>,
@@ -54,6 +58,7 @@ impl EventReader {
             stdout: Reader::default(),
             stderr: Reader::default(),
             kinds: Vec::new(),
+            hooked: Hooked::default(),
             answered: Vec::new(),
         }
     }
@@ -69,6 +74,7 @@ impl EventReader {
                     // A new process says everything anew, its session too; so does its decoder.
                     self.decoder = self.dialect.decoder();
                     self.session = None;
+                    self.hooked = Hooked::default();
                     self.answered.clear();
                     if let Some(run) = fields.get("run").and_then(Value::string) {
                         self.run = RunId(run);
@@ -81,12 +87,28 @@ impl EventReader {
                     self.stamp(*at, Origin::Agent, out);
                 }
                 if let Some(event) = record.event() {
-                    self.kinds.push(event);
-                    self.stamp(*at, Origin::Supervisor, out);
+                    let origin = self.ours(event, fields);
+                    self.stamp(*at, origin, out);
                 }
             }
             Record::Foreign(_) | Record::Broken(_) => {}
         }
+    }
+
+    /// An event that is in the log as such, and what follows from it; where it came from.
+    fn ours(&mut self, event: EventKind, fields: &Object<'_>) -> Origin {
+        let origin = match &event {
+            EventKind::HookReceived { .. } | EventKind::ApprovalRequested { .. } => Origin::Hook,
+            _ => Origin::Supervisor,
+        };
+        let mut more = Vec::new();
+        if let EventKind::HookReceived { name, payload, .. } = &event {
+            let agent = fields.get("agent").and_then(Value::string).unwrap_or_default();
+            self.hooked.tell(&agent, name, payload, &mut more);
+        }
+        self.kinds.push(event);
+        self.kinds.append(&mut more);
+        origin
     }
 
     /// What we did to the terminal of an agent that has one, its decoder has to do again.
@@ -154,6 +176,9 @@ impl EventReader {
 
     fn stamp(&mut self, at: UnixMillis, origin: Origin, out: &mut Vec<Event>) {
         for kind in self.kinds.drain(..) {
+            if origin == Origin::Agent {
+                self.hooked.saw(&kind);
+            }
             match &kind {
                 EventKind::SessionStarted { native_id, .. } => {
                     self.session = Some(native_id.clone());

@@ -21,6 +21,7 @@ use crate::keeper::{Launch, Transport};
 use crate::manage::{Capabilities, Recipes};
 use stablehand_core::Dialect;
 use stablehand_core::event::FailureKind;
+use stablehand_core::hook::Hooks;
 use stablehand_core::monitor::Limits;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -168,6 +169,11 @@ impl Agent {
     pub(crate) fn command(self, program: PathBuf, args: Vec<OsString>) -> Launch {
         let env = self.row().env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
         Launch { program, args, env: env.collect(), cwd: None, transport: Transport::Pipe }
+    }
+
+    /// Its hooks, where it has some that we know.
+    pub fn hooks(self) -> Option<&'static dyn Hooks> {
+        self.row().dialect.hooks()
     }
 
     /// The modes that it has.

@@ -11,8 +11,10 @@
 //! long (core's monitor), what comes after a run ([`crate::recovery`] and the faces).
 
 mod act;
+mod approvals;
 mod ending;
 mod facts;
+mod hooks;
 mod notes;
 mod prompt;
 mod select;
@@ -22,11 +24,13 @@ mod streams;
 mod talk;
 mod terminal;
 
+pub use approvals::Approvals;
 pub use ending::{Ending, RunReport};
 pub use facts::{Facts, Progress};
+pub use hooks::HookSpec;
 pub use status::{StatusCell, StatusLine};
 pub use stop::Stages;
-pub use talk::{Approvals, TalkSpec};
+pub use talk::TalkSpec;
 pub use terminal::TerminalRun;
 
 use crate::agent::{self, ExitMeaning};
@@ -35,6 +39,8 @@ use crate::control::Requests;
 use crate::keeper::{Keeper, KeeperProgram, Launch, SpawnError};
 use crate::log::Log;
 use crate::sink::PassThrough;
+use approvals::Questions;
+use hooks::HookServer;
 use prompt::PromptWriter;
 use stablehand_core::Dialect;
 use stablehand_core::event::{EventKind, ProcessExit, SessionEnd};
@@ -87,6 +93,10 @@ pub struct RunSpec {
     pub prompt: Vec<u8>,
     /// A conversation with one process, where the dialect has one.
     pub talk: Option<TalkSpec>,
+    /// What becomes of its questions whether it may do something, in a conversation or by hooks.
+    pub approvals: Approvals,
+    /// How its hooks reach us, where it has some and they are wanted.
+    pub hooks: Option<HookSpec>,
     /// What the agent's exit codes mean.
     pub exit_codes: &'static [ExitMeaning],
     /// When silence is too long.
@@ -120,7 +130,11 @@ pub struct Faces {
 pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests) -> RunReport {
     log.set_time(unix_now());
     let began = log.position();
-    match Keeper::start(&spec.keeper, &spec.launch) {
+    let hooks = match hooks::open(spec, log) {
+        Ok(hooks) => hooks,
+        Err(error) => return could_not_start(spec, log, error),
+    };
+    match Keeper::start(&spec.keeper, &hooks::equip(spec)) {
         Ok((keeper, pipes)) => {
             let event = EventKind::ProcessSpawned {
                 pid: keeper.agent_pid(),
@@ -140,7 +154,8 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 prompt,
                 terminal,
                 talk,
-                asking: false,
+                questions: Questions::default(),
+                hooks,
                 facts: Facts::default(),
                 actions: Vec::new(),
                 stop: StopState::new(spec.stages),
@@ -192,8 +207,10 @@ struct Driver<'a> {
     prompt: PromptWriter,
     /// The conversation, where there is one.
     talk: Option<Talk>,
-    /// A question of the agent's waits for somebody.
-    asking: bool,
+    /// What somebody has to answer.
+    questions: Questions,
+    /// Where its hooks call, when they are wanted.
+    hooks: Option<HookServer>,
     terminal: Option<terminal::AtTerminal>,
     facts: Facts,
     actions: Vec<Action>,
@@ -241,6 +258,8 @@ impl Driver<'_> {
             self.wait();
             self.act();
             self.advance_talk();
+            self.advance_hooks();
+            self.advance_questions();
             self.judge_if_due();
             self.act();
             self.advance_terminal();

@@ -37,7 +37,8 @@ impl Gate {
     }
 
     /// Whether a call may be made. What is asked about no call that we know is for a person.
-    pub fn judge(&self, tool: Option<&Tool>) -> Decision {
+    /// `arguments` is everything that the tool is given, where the agent says so.
+    pub fn judge(&self, tool: Option<&Tool>, arguments: &Value, cwd: Option<&str>) -> Decision {
         let Some(tool) = tool else {
             return Decision {
                 action: Action::Ask,
@@ -52,8 +53,8 @@ impl Gate {
             tool: &tool.name,
             kind: tool.tool_kind,
             input: &tool.input,
-            arguments: &Value::Null,
-            cwd: None,
+            arguments,
+            cwd,
         };
         self.policy.decide(&call, &self.world)
     }

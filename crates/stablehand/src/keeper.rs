@@ -198,6 +198,14 @@ pub enum SpawnError {
         /// What the system said.
         source: io::Error,
     },
+    /// The agent's hooks could not be set up, so nothing would hold it.
+    #[error("{what}")]
+    Hooks {
+        /// What was tried.
+        what: String,
+        /// What went wrong.
+        source: io::Error,
+    },
     /// The keeper did not start, or ended before it answered.
     #[error("the keeper `{}` could not be started", program.display())]
     Keeper {

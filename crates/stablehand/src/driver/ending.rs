@@ -124,9 +124,12 @@ pub(super) fn conclude(
         {
             by_agent
         }
-        Some(StopReason::LogFailed | StopReason::SessionTaken | StopReason::KeeperLost) => {
-            ending(SessionEnd::Internal, EndedBy::Supervisor)
-        }
+        Some(
+            StopReason::LogFailed
+            | StopReason::SessionTaken
+            | StopReason::HooksInactive
+            | StopReason::KeeperLost,
+        ) => ending(SessionEnd::Internal, EndedBy::Supervisor),
         Some(StopReason::Verdict(kind)) => {
             debug_assert!(judged.is_none_or(|judged| judged.kind == kind));
             let end = if kind.is_limit() { SessionEnd::LimitReached } else { SessionEnd::Hung };

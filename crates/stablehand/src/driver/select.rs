@@ -24,6 +24,7 @@ enum Source {
     Terminal,
     Keeper,
     Requests,
+    Hooks,
     StdoutSink,
     StderrSink,
 }
@@ -119,6 +120,10 @@ impl Driver<'_> {
         if let Some(deadline) = self.talk.as_ref().and_then(super::Talk::deadline) {
             next = next.min(deadline);
         }
+        let hooks = self.hooks.as_ref().and_then(super::HookServer::deadline);
+        for deadline in [self.question_deadline(), hooks].into_iter().flatten() {
+            next = next.min(deadline);
+        }
         if let Some(sample) = &self.sample {
             next = next.min(sample.due);
         }
@@ -150,6 +155,9 @@ impl Driver<'_> {
         }
         add(self.keeper.fd(), PollFlags::POLLIN, Source::Keeper);
         add(self.requests.fd(), PollFlags::POLLIN, Source::Requests);
+        for (fd, flags) in self.hooks.iter().flat_map(super::HookServer::wants) {
+            add(fd, flags, Source::Hooks);
+        }
         for (sink, source) in
             [(&self.faces.stdout, Source::StdoutSink), (&self.faces.stderr, Source::StderrSink)]
         {

@@ -37,6 +37,8 @@ pub(super) enum StopReason {
     LogFailed,
     /// Another run has the session.
     SessionTaken,
+    /// Hooks were to hold it, and it does not call them.
+    HooksInactive,
     /// Somebody killed our keeper; nobody can prove any more that the tree is gone.
     KeeperLost,
 }
@@ -50,6 +52,7 @@ impl StopReason {
             StopReason::ReaderGone => "the reader of its output is gone".into(),
             StopReason::LogFailed => "the log cannot be written".into(),
             StopReason::SessionTaken => "another run has this session".into(),
+            StopReason::HooksInactive => "it does not run its hooks".into(),
             StopReason::KeeperLost => "its keeper is gone".into(),
         }
     }
@@ -99,6 +102,12 @@ impl StopState {
             }
             Some(_) => {}
         }
+    }
+
+    /// Asks for a stop that gives no time: every moment may do harm.
+    pub(super) fn kill(&mut self, reason: StopReason, now: Moment) {
+        self.reason.get_or_insert(reason);
+        self.next = Some((Stage::Kill, now));
     }
 
     /// The stage that is due, if one is.

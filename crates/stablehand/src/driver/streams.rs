@@ -233,6 +233,11 @@ impl Driver<'_> {
                     talk.saw(event);
                 }
             }
+            if let Some(hooks) = &mut self.hooks {
+                for event in &*events {
+                    hooks.saw(event);
+                }
+            }
             if !line.newline {
                 self.facts.saw_cut_line(&line, &scan);
             }

@@ -1,28 +1,26 @@
 //! A conversation with one process: prompts one after another, interrupts, questions and answers.
 //!
-//! Owns whose turn it is and which questions wait. What is said is made by the dialect's speaker in
-//! core; what a turn or a question is comes from the decoder's events, as for everybody. A question
-//! stops the clock of the monitor; nobody is waited for without a bound unless that was asked for.
+//! Owns whose turn it is. What is said is made by the dialect's speaker in core; what a turn or a
+//! question is comes from the decoder's events, as for everybody. Which questions wait, and what
+//! becomes of them, is [`super::approvals`]'.
 
+use super::approvals::{Asked, Asker};
 use super::stop::StopReason;
 use super::{Driver, PromptWriter};
 use crate::clock::unix_now;
 use crate::control::Request;
-use crate::gate::{Attendance, Gate};
 use serde::Serialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use stablehand_core::Moment;
 use stablehand_core::event::{EventKind, ItemBody, Tool, TurnEnd};
 use stablehand_core::id::CallId;
 use stablehand_core::json::Object;
 use stablehand_core::monitor::Input;
-use stablehand_core::policy::{Action, Decision};
 use stablehand_core::record::Level;
 use stablehand_core::speak::{Answer, Opening, Speak, Unanswerable};
 use stablehand_core::time::human;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// So long a turn may take to end after it was interrupted; then the process is stopped.
@@ -36,40 +34,6 @@ pub struct TalkSpec {
     /// Whether the process stays for further prompts when a turn is over, until
     /// [`Request::Finish`].
     pub stays: bool,
-    /// What becomes of the agent's questions.
-    pub approvals: Approvals,
-}
-
-/// What becomes of the agent's questions.
-#[derive(Clone, Debug)]
-pub enum Approvals {
-    /// They are allowed.
-    Allow,
-    /// They are denied.
-    Deny,
-    /// Somebody answers with [`Request::Answer`]; after so long without an answer they are denied.
-    Ask {
-        /// No limit where absent.
-        patience: Option<Duration>,
-    },
-    /// A policy answers, and where it says `ask`, somebody else.
-    Policy {
-        /// The rules.
-        gate: Arc<Gate>,
-        /// Who that is.
-        attendance: Attendance,
-    },
-}
-
-impl Approvals {
-    /// How long a question waits for a person.
-    fn patience(&self) -> Option<Duration> {
-        match self {
-            Approvals::Ask { patience }
-            | Approvals::Policy { attendance: Attendance::Person { patience }, .. } => *patience,
-            _ => None,
-        }
-    }
 }
 
 /// What was said to the agent, for the record.
@@ -94,31 +58,21 @@ impl Said {
     }
 }
 
-/// A question that waits for a person.
-#[derive(Debug)]
-struct Waiting {
-    id: String,
-    since: Moment,
-    /// What it becomes when nobody answers.
-    otherwise: Answer,
-}
-
 /// So many calls that have begun are remembered.
 const MOST_CALLS: usize = 64;
 
 /// A conversation in progress.
 pub(super) struct Talk {
     speaker: Box<dyn Speak>,
-    approvals: Approvals,
     /// A turn is on.
     turn: bool,
     /// No prompt comes any more.
     last: bool,
-    /// Questions that wait for somebody, and since when.
-    waiting: Vec<Waiting>,
     /// Questions that came with the last chunk, and the calls that they are about.
     asked: Vec<(String, Option<CallId>)>,
-    /// Calls that have begun, where a policy wants to see them.
+    /// Questions that the agent itself has taken back or answered.
+    settled: Vec<String>,
+    /// Calls that have begun and are not over: what a question is about.
     calls: VecDeque<Tool>,
     /// A turn ended with the last chunk.
     ended: bool,
@@ -134,11 +88,10 @@ impl Talk {
     pub(super) fn new(spec: &TalkSpec, speaker: Box<dyn Speak>) -> Self {
         Talk {
             speaker,
-            approvals: spec.approvals.clone(),
             turn: false,
             last: !spec.stays,
-            waiting: Vec::new(),
             asked: Vec::new(),
+            settled: Vec::new(),
             calls: VecDeque::new(),
             ended: false,
             replies: Vec::new(),
@@ -158,11 +111,9 @@ impl Talk {
             EventKind::ApprovalRequested { id, call, .. } => {
                 self.asked.push((id.clone(), call.clone()));
             }
-            EventKind::ApprovalResolved { id, .. } => self.waiting.retain(|open| open.id != *id),
+            EventKind::ApprovalResolved { id, .. } => self.settled.push(id.clone()),
             EventKind::ItemStarted { item } => {
-                if let (ItemBody::Tool(tool), Approvals::Policy { .. }) =
-                    (&item.body, &self.approvals)
-                {
+                if let ItemBody::Tool(tool) = &item.body {
                     if self.calls.len() == MOST_CALLS {
                         self.calls.pop_front();
                     }
@@ -178,7 +129,6 @@ impl Talk {
                 self.ended = true;
                 self.turn = false;
                 self.cancel_by = None;
-                self.waiting.clear();
                 self.asked.clear();
                 self.calls.clear();
             }
@@ -188,9 +138,7 @@ impl Talk {
 
     /// When something is due.
     pub(super) fn deadline(&self) -> Option<Moment> {
-        let patience = self.approvals.patience();
-        let first = self.waiting.first().zip(patience).map(|(open, p)| open.since.plus(p));
-        first.into_iter().chain(self.cancel_by).min()
+        self.cancel_by
     }
 
     /// Whether no prompt comes any more.
@@ -263,11 +211,15 @@ impl Driver<'_> {
         self.log.set_time(unix_now());
         let replies = std::mem::take(&mut talk.replies);
         let asked = std::mem::take(&mut talk.asked);
+        let settled = std::mem::take(&mut talk.settled);
         let ended = std::mem::take(&mut talk.ended);
         let overdue = talk.cancel_by.take_if(|by| *by <= now).is_some();
         self.say(Said::Reply, &replies);
+        for id in settled {
+            self.questions.settle(&id);
+        }
         for (id, call) in asked {
-            self.was_asked(id, call.as_ref(), now);
+            self.asked_in_talk(&id, call.as_ref(), now);
         }
         if overdue {
             let text =
@@ -275,108 +227,48 @@ impl Driver<'_> {
             self.log.decide(Level::Warn, "cancel_ignored", &json!({ "text": text }), None);
             self.stop.begin(StopReason::Signal(2), now);
         }
-        self.deny_unanswered(now);
         if ended {
+            self.questions.clear(|asker| asker == Asker::Conversation);
             // A prompt that waited for its turn comes before the rest.
             self.serve_requests();
             if self.talk.as_ref().is_some_and(|talk| !talk.turn) {
                 self.rest();
             }
         }
-        self.hold_for_questions(now);
     }
 
-    fn was_asked(&mut self, id: String, call: Option<&CallId>, now: Moment) {
-        let Some(talk) = &mut self.talk else { return };
-        if !talk.speaker.is_open(&id) {
+    fn asked_in_talk(&mut self, id: &str, call: Option<&CallId>, now: Moment) {
+        let Some(talk) = &self.talk else { return };
+        if !talk.speaker.is_open(id) {
             return; // The speaker has declined it already.
         }
-        match talk.approvals.clone() {
-            Approvals::Ask { .. } => {
-                let otherwise = deny("denied: nobody answered in time");
-                talk.waiting.push(Waiting { id, since: now, otherwise });
-            }
-            Approvals::Allow => self.answer(&id, &Answer::Allow, "policy"),
-            Approvals::Deny => self.answer(&id, &deny("denied: nobody is there to ask"), "policy"),
-            Approvals::Policy { gate, attendance } => {
-                let tool = talk.calls.iter().find(|tool| Some(&tool.call) == call);
-                let decision = gate.judge(tool);
-                self.rule(id, &decision, attendance, now);
-            }
-        }
-    }
-
-    /// Carries out what the policy says, and puts it on record first.
-    fn rule(&mut self, id: String, decision: &Decision, attendance: Attendance, now: Moment) {
-        let fields = json!({ "id": id, "decision": decision });
-        self.log.decide(Level::Info, "policy_decided", &fields, None);
-        let by = match &decision.rule {
-            Some(rule) => rule.to_string(),
-            None => "policy".to_owned(),
+        let tool = talk.calls.iter().find(|tool| Some(&tool.call) == call).cloned();
+        let asked = Asked {
+            id,
+            asker: Asker::Conversation,
+            tool: tool.as_ref(),
+            arguments: &Value::Null,
+            cwd: None,
         };
-        let answer = |action| match action {
-            Action::Allow => Answer::Allow,
-            Action::Ask | Action::Deny => deny(&format!("denied: {}", decision.reason)),
-        };
-        match (decision.action, attendance) {
-            (Action::Ask, Attendance::Person { .. }) => {
-                let otherwise = answer(decision.unattended);
-                if let Some(talk) = &mut self.talk {
-                    talk.waiting.push(Waiting { id, since: now, otherwise });
-                }
-            }
-            (Action::Ask, Attendance::Nobody) => {
-                self.answer(&id, &answer(decision.unattended), &by);
-            }
-            (action, _) => self.answer(&id, &answer(action), &by),
-        }
+        self.was_asked(asked, now);
     }
 
-    fn deny_unanswered(&mut self, now: Moment) {
-        let Some(talk) = &mut self.talk else { return };
-        let Some(patience) = talk.approvals.patience() else { return };
-        let late = |open: &Waiting| open.since.plus(patience) <= now;
-        let due: Vec<Waiting> = talk.waiting.extract_if(.., |open| late(open)).collect();
-        for open in due {
-            self.answer(&open.id, &open.otherwise, "timeout");
-        }
-    }
-
-    fn hold_for_questions(&mut self, now: Moment) {
-        let waits = self.talk.as_ref().is_some_and(|talk| !talk.waiting.is_empty());
-        if waits != self.asking {
-            self.asking = waits;
-            self.monitor.handle(Input::ApprovalPending(waits), now, &mut self.actions);
-        }
-    }
-
-    /// Answers a question, on record first.
-    fn answer(&mut self, id: &str, answer: &Answer, by: &str) {
-        let Some(talk) = &mut self.talk else { return };
+    /// An answer in the agent's own words.
+    pub(super) fn word_in_talk(
+        &mut self,
+        id: &str,
+        answer: &Answer,
+    ) -> Result<Vec<u8>, Unanswerable> {
         let mut said = Vec::new();
-        let mut given = answer.clone();
-        let mut tried = talk.speaker.answer(id, &given, &mut said);
-        if matches!(tried, Err(Unanswerable::NoSuchAnswer { .. })) && by != "person" {
-            // Nobody is there to choose better, and the agent waits.
-            given = Answer::Deny { message: "denied: it cannot be answered here".to_owned() };
-            tried = talk.speaker.answer(id, &given, &mut said);
+        match &mut self.talk {
+            Some(talk) => talk.speaker.answer(id, answer, &mut said).map(|()| said),
+            None => Err(Unanswerable::NotOpen { id: id.to_owned() }),
         }
-        match tried {
-            Ok(()) => {
-                talk.waiting.retain(|open| open.id != id);
-                let choice = given.word().to_owned();
-                let event =
-                    EventKind::ApprovalResolved { id: id.to_owned(), choice, by: by.to_owned() };
-                let fields = json!({ "id": id, "choice": given.word(), "by": by });
-                self.log.decide(Level::Info, "approval_resolved", &fields, Some(&event));
-                self.say(Said::Answer, &said);
-            }
-            Err(error) => {
-                let fields =
-                    json!({ "id": id, "choice": answer.word(), "text": error.to_string() });
-                self.log.decide(Level::Warn, "answer_refused", &fields, None);
-            }
-        }
+    }
+
+    /// Says an answer that was worded so.
+    pub(super) fn say_answer(&mut self, said: &[u8]) {
+        self.say(Said::Answer, said);
     }
 
     /// Whether a request can be served now; a prompt waits for its turn.
@@ -408,8 +300,7 @@ impl Driver<'_> {
             }
             Request::Cancel => self.cancel(now),
             Request::Answer { id, answer } => {
-                self.answer(&id, &answer, "person");
-                self.hold_for_questions(now);
+                self.answer_of_person(&id, &answer);
             }
             Request::Stop { .. } | Request::Dump | Request::ReaderGone | Request::Resize(_) => {}
         }
@@ -425,17 +316,12 @@ impl Driver<'_> {
             talk.cancelled = true;
             talk.cancel_by = Some(now.plus(CANCEL_GRACE));
             // Whoever interrupts has answered every question.
-            talk.waiting.clear();
+            self.questions.clear(|asker| asker == Asker::Conversation);
             let text = "the turn is interrupted, the process stays";
             self.log.decide(Level::Info, "turn_cancelled", &json!({ "text": text }), None);
             self.say(Said::Interrupt, &said);
-            self.hold_for_questions(now);
         }
     }
-}
-
-fn deny(message: &str) -> Answer {
-    Answer::Deny { message: message.to_owned() }
 }
 
 /// How the agent is to read: a conversation stays open.

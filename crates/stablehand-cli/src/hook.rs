@@ -1,0 +1,167 @@
+//! `stablehand hook EVENT`: what an agent starts when one of its hooks is due.
+//!
+//! An agent may start it before every tool, so it is on an early path: no parser of arguments, no
+//! signals, no log, nothing but the socket of the run above. Everything that goes wrong is a
+//! denial where somebody waits for yes or no; wrong usage too, with the exit status that agents
+//! take for one. Without a run above, `--alone` judges right here, by the user's policy.
+
+use crate::main_stablehand::PROGRAM;
+use stablehand::Agent;
+use stablehand::hook_call::{HookCall, SOCKET, TOKEN};
+use stablehand_core::hook::Answered;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// The subcommand.
+pub const SUBCOMMAND: &str = "hook";
+
+/// Blocks, with every agent that has hooks.
+const BLOCK: u8 = 2;
+
+/// How long an answer may take where nobody says: the shortest default of an agent, less a little.
+const WITHIN: Duration = Duration::from_secs(55);
+
+/// For `--help` alone: the early path reads the arguments itself.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The event's payload is read from standard input; the answer is written to \
+standard output in the agent's own shape. Where the agent waits for yes or no and no good answer \
+comes, the answer is no."
+)]
+pub struct HookArgs {
+    /// Whose hook it is [default: the agent that has such an event]
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+
+    /// Without a run of ours above, judge by the user's policy and the project's; have no opinion
+    /// where there is none
+    #[arg(long)]
+    alone: bool,
+
+    /// Answer within so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    within: Option<u64>,
+
+    /// Where the run above listens [default: from `STABLEHAND_HOOK_SOCKET`]
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+
+    /// A file with the run's token [default: from `STABLEHAND_HOOK_TOKEN`]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    /// The agent's name of the event, such as preToolUse
+    #[arg(value_name = "EVENT")]
+    event: String,
+}
+
+/// What was asked for.
+#[derive(Debug, Default)]
+struct Wanted {
+    agent: Option<String>,
+    alone: bool,
+    within: Option<Duration>,
+    socket: Option<PathBuf>,
+    token_file: Option<PathBuf>,
+    event: Option<String>,
+}
+
+/// Reads the arguments behind the subcommand.
+fn read(mut args: impl Iterator<Item = OsString>) -> Result<Wanted, String> {
+    let mut wanted = Wanted::default();
+    while let Some(arg) = args.next() {
+        let text = arg.to_str().ok_or("an argument is not UTF-8")?;
+        let mut value = |name: &str| args.next().ok_or_else(|| format!("{name} needs a value"));
+        match text {
+            "--agent" => wanted.agent = Some(value(text)?.to_string_lossy().into_owned()),
+            "--alone" => wanted.alone = true,
+            "--within" => {
+                let seconds = value(text)?;
+                let seconds = seconds.to_str().and_then(|text| text.parse().ok());
+                let seconds = seconds.ok_or("--within needs a number of seconds")?;
+                wanted.within = Some(Duration::from_secs(seconds));
+            }
+            "--socket" => wanted.socket = Some(value(text)?.into()),
+            "--token-file" => wanted.token_file = Some(value(text)?.into()),
+            option if option.starts_with('-') => {
+                return Err(format!("there is no option {option}"));
+            }
+            event if wanted.event.is_none() => wanted.event = Some(event.to_owned()),
+            more => return Err(format!("one event at a time; `{more}` is one too many")),
+        }
+    }
+    Ok(wanted)
+}
+
+/// The agent whose hook it is.
+fn agent_of(wanted: &Wanted, event: &str) -> Result<Agent, String> {
+    if let Some(name) = &wanted.agent {
+        return Agent::by_name(name).ok_or_else(|| format!("no agent is called `{name}`"));
+    }
+    let has = |agent: &&Agent| agent.hooks().is_some_and(|hooks| hooks.event(event).is_some());
+    let found = Agent::ALL.iter().find(has).copied();
+    found.ok_or_else(|| format!("no agent has a hook called `{event}`"))
+}
+
+/// Serves one hook. `None` where the arguments ask for help, which somebody else gives.
+pub fn early_main() -> Option<ExitCode> {
+    let args: Vec<OsString> = std::env::args_os().skip(2).collect();
+    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
+        return None;
+    }
+    let wanted = match read(args.into_iter()) {
+        Ok(wanted) => wanted,
+        Err(why) => return Some(blocked(&why)),
+    };
+    let Some(event) = wanted.event.clone() else {
+        return Some(blocked("no event is named"));
+    };
+    let agent = match agent_of(&wanted, &event) {
+        Ok(agent) => agent,
+        Err(why) => return Some(blocked(&why)),
+    };
+    Some(say(&serve(&wanted, agent, &event)))
+}
+
+fn serve(wanted: &Wanted, agent: Agent, event: &str) -> Answered {
+    let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let mut call = HookCall {
+        agent: agent.name(),
+        hooks: agent.hooks(),
+        event,
+        socket: wanted.socket.clone().or_else(|| var(SOCKET).map(PathBuf::from)),
+        token: String::new(),
+        within: wanted.within.unwrap_or(WITHIN),
+    };
+    if wanted.alone && call.socket.is_none() {
+        return crate::hook_alone::judge(&call);
+    }
+    match &wanted.token_file {
+        Some(file) => match std::fs::read_to_string(file) {
+            Ok(token) => token.trim().clone_into(&mut call.token),
+            Err(error) => {
+                let file = file.display();
+                return call.refuse(&format!("the token cannot be read from `{file}`: {error}"));
+            }
+        },
+        None => call.token = var(TOKEN).and_then(|it| it.into_string().ok()).unwrap_or_default(),
+    }
+    call.make(&mut std::io::stdin())
+}
+
+/// Says it; an answer that cannot be said is none.
+fn say(answered: &Answered) -> ExitCode {
+    let said = std::io::stdout()
+        .write_all(answered.stdout.as_bytes())
+        .and_then(|()| std::io::stdout().flush())
+        .and_then(|()| std::io::stderr().write_all(answered.stderr.as_bytes()));
+    ExitCode::from(if said.is_ok() { answered.exit } else { BLOCK })
+}
+
+fn blocked(why: &str) -> ExitCode {
+    let stderr = format!("{PROGRAM} hook: {why}; see `{PROGRAM} hook --help`\n");
+    say(&Answered { stdout: String::new(), stderr, exit: BLOCK })
+}

@@ -1,0 +1,278 @@
+//! The questions whether an agent may do something: one queue, whoever asks and however.
+//!
+//! Owns which questions wait, since when, and what becomes of one that nobody answers. Every
+//! question goes the same way: the policy judges, a person is asked where it says so, the answer
+//! goes on record and then to whoever asked: the conversation ([`super::talk`]) or a hook
+//! ([`super::hooks`]). While one waits, the monitor's clock stands still; nobody is waited for
+//! without a bound unless that was asked for.
+
+use super::Driver;
+use crate::gate::{Attendance, Gate};
+use serde_json::{Value, json};
+use stablehand_core::Moment;
+use stablehand_core::event::{EventKind, Tool};
+use stablehand_core::monitor::Input;
+use stablehand_core::policy::{Action, Decision};
+use stablehand_core::record::Level;
+use stablehand_core::speak::{Answer, Unanswerable};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What becomes of the agent's questions.
+#[derive(Clone, Debug)]
+pub enum Approvals {
+    /// They are allowed.
+    Allow,
+    /// They are denied.
+    Deny,
+    /// Somebody answers with [`crate::control::Request::Answer`]; after so long without an answer they are
+    /// denied.
+    Ask {
+        /// No limit where absent.
+        patience: Option<Duration>,
+    },
+    /// A policy answers, and where it says `ask`, somebody else.
+    Policy {
+        /// The rules.
+        gate: Arc<Gate>,
+        /// Who that is.
+        attendance: Attendance,
+    },
+}
+
+impl Approvals {
+    /// How long a question waits for a person.
+    fn patience(&self) -> Option<Duration> {
+        match self {
+            Approvals::Ask { patience }
+            | Approvals::Policy { attendance: Attendance::Person { patience }, .. } => *patience,
+            _ => None,
+        }
+    }
+
+    /// Whether calls are judged one by one, by rules or by a person.
+    pub(super) fn judge(&self) -> bool {
+        matches!(self, Approvals::Ask { .. } | Approvals::Policy { .. })
+    }
+}
+
+/// Who asked, and so who is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// The agent, in a conversation.
+    Conversation,
+    /// A hook that waits, by our number of it.
+    Hook(u64),
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    /// The id to answer to.
+    pub(super) id: &'a str,
+    pub(super) asker: Asker,
+    /// The call that it is about, where that is known.
+    pub(super) tool: Option<&'a Tool>,
+    /// Everything that the tool is given; `Null` where nobody says.
+    pub(super) arguments: &'a Value,
+    /// Where it works.
+    pub(super) cwd: Option<&'a str>,
+}
+
+/// A question that waits for a person.
+#[derive(Debug)]
+struct Question {
+    id: String,
+    asker: Asker,
+    since: Moment,
+    /// What it becomes when nobody answers.
+    otherwise: Answer,
+}
+
+/// The questions that wait.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    waiting: Vec<Question>,
+    /// The monitor knows that somebody is waited for.
+    held: bool,
+}
+
+impl Questions {
+    /// Forgets what was answered or taken back elsewhere.
+    pub(super) fn settle(&mut self, id: &str) {
+        self.waiting.retain(|open| open.id != id);
+    }
+
+    /// Forgets all that were asked so.
+    pub(super) fn clear(&mut self, asked: impl Fn(Asker) -> bool) {
+        self.waiting.retain(|open| !asked(open.asker));
+    }
+
+    /// The question that a hook waits for.
+    pub(super) fn of_hook(&self, number: u64) -> Option<&str> {
+        let asked = |open: &&Question| open.asker == Asker::Hook(number);
+        self.waiting.iter().find(asked).map(|open| open.id.as_str())
+    }
+}
+
+impl Driver<'_> {
+    /// Judges a question, and answers it or lets it wait.
+    pub(super) fn was_asked(&mut self, asked: Asked<'_>, now: Moment) {
+        match self.spec.approvals.clone() {
+            Approvals::Ask { .. } => {
+                self.announce(asked, None);
+                self.let_wait(asked, deny("denied: nobody answered in time"), now);
+            }
+            Approvals::Allow => self.answer(asked.id, asked.asker, &Answer::Allow, "policy"),
+            Approvals::Deny => {
+                let no = deny("denied: nobody is there to ask");
+                self.answer(asked.id, asked.asker, &no, "policy");
+            }
+            Approvals::Policy { gate, attendance } => {
+                let decision = gate.judge(asked.tool, asked.arguments, asked.cwd);
+                self.announce(asked, Some(&decision));
+                self.rule(asked, &decision, attendance, now);
+            }
+        }
+    }
+
+    /// A question of a hook is in no stream: it is put on record here, for all who show it.
+    fn announce(&mut self, asked: Asked<'_>, decision: Option<&Decision>) {
+        if asked.asker == Asker::Conversation {
+            return;
+        }
+        let what = asked.tool.map(|tool| match tool.headline() {
+            "" => tool.name.clone(),
+            headline => format!("{}: {headline}", tool.name),
+        });
+        let call = asked.tool.map(|tool| tool.call.clone()).filter(|call| !call.0.is_empty());
+        let event = EventKind::ApprovalRequested {
+            id: asked.id.to_owned(),
+            call,
+            what: what.unwrap_or_default(),
+            options: Vec::new(),
+            tool: asked.tool.cloned().map(Box::new),
+            why: decision.map(|decision| decision.reason.clone()),
+        };
+        self.log.decide(
+            Level::Debug,
+            "approval_requested",
+            &json!({ "id": asked.id }),
+            Some(&event),
+        );
+    }
+
+    /// Carries out what the policy says, and puts it on record first.
+    fn rule(&mut self, asked: Asked<'_>, decision: &Decision, attendance: Attendance, now: Moment) {
+        let fields = json!({ "id": asked.id, "decision": decision });
+        self.log.decide(Level::Info, "policy_decided", &fields, None);
+        let by = match &decision.rule {
+            Some(rule) => rule.to_string(),
+            None => "policy".to_owned(),
+        };
+        let answer = |action| match action {
+            Action::Allow => Answer::Allow,
+            Action::Ask | Action::Deny => deny(&format!("denied: {}", decision.reason)),
+        };
+        match (decision.action, attendance) {
+            (Action::Ask, Attendance::Person { .. }) => {
+                self.let_wait(asked, answer(decision.unattended), now);
+            }
+            (Action::Ask, Attendance::Nobody) => {
+                self.answer(asked.id, asked.asker, &answer(decision.unattended), &by);
+            }
+            (action, _) => self.answer(asked.id, asked.asker, &answer(action), &by),
+        }
+    }
+
+    fn let_wait(&mut self, asked: Asked<'_>, otherwise: Answer, now: Moment) {
+        self.questions.waiting.push(Question {
+            id: asked.id.to_owned(),
+            asker: asked.asker,
+            since: now,
+            otherwise,
+        });
+    }
+
+    /// When the first question has waited long enough.
+    pub(super) fn question_deadline(&self) -> Option<Moment> {
+        let patience = self.spec.approvals.patience();
+        self.questions.waiting.first().zip(patience).map(|(open, p)| open.since.plus(p))
+    }
+
+    /// What nobody answered in time is answered for them, and the monitor knows whether anybody is
+    /// waited for.
+    pub(super) fn advance_questions(&mut self) {
+        let now = self.clock.now();
+        if let Some(patience) = self.spec.approvals.patience() {
+            let late = |open: &Question| open.since.plus(patience) <= now;
+            let due: Vec<Question> =
+                self.questions.waiting.extract_if(.., |open| late(open)).collect();
+            for open in due {
+                self.answer(&open.id, open.asker, &open.otherwise, "timeout");
+            }
+        }
+        let waits = !self.questions.waiting.is_empty();
+        if waits != self.questions.held {
+            self.questions.held = waits;
+            self.monitor.handle(Input::ApprovalPending(waits), now, &mut self.actions);
+        }
+    }
+
+    /// The answer of a person.
+    pub(super) fn answer_of_person(&mut self, id: &str, answer: &Answer) {
+        let open = self.questions.waiting.iter().find(|open| open.id == id);
+        let asker = open.map_or(Asker::Conversation, |open| open.asker);
+        self.answer(id, asker, answer, "person");
+    }
+
+    /// Answers a question, on record first.
+    pub(super) fn answer(&mut self, id: &str, asker: Asker, answer: &Answer, by: &str) {
+        let mut given = answer.clone();
+        let mut tried = self.word(id, asker, &given);
+        if matches!(tried, Err(Unanswerable::NoSuchAnswer { .. })) && by != "person" {
+            // Nobody is there to choose better, and the agent waits.
+            given = deny("denied: it cannot be answered here");
+            tried = self.word(id, asker, &given);
+        }
+        match tried {
+            Ok(worded) => {
+                self.questions.settle(id);
+                self.resolved(id, given.word(), by);
+                self.deliver(asker, &worded, &given);
+            }
+            Err(error) => {
+                let fields =
+                    json!({ "id": id, "choice": answer.word(), "text": error.to_string() });
+                self.log.decide(Level::Warn, "answer_refused", &fields, None);
+            }
+        }
+    }
+
+    /// Puts on record what became of a question.
+    pub(super) fn resolved(&mut self, id: &str, choice: &str, by: &str) {
+        let (id, choice, by) = (id.to_owned(), choice.to_owned(), by.to_owned());
+        let fields = json!({ "id": id, "choice": choice, "by": by });
+        let event = EventKind::ApprovalResolved { id, choice, by };
+        self.log.decide(Level::Info, "approval_resolved", &fields, Some(&event));
+    }
+
+    /// The answer in the words of whoever asked.
+    fn word(&mut self, id: &str, asker: Asker, answer: &Answer) -> Result<Vec<u8>, Unanswerable> {
+        match asker {
+            Asker::Conversation => self.word_in_talk(id, answer),
+            Asker::Hook(number) => self.word_for_hook(id, number, answer),
+        }
+    }
+
+    fn deliver(&mut self, asker: Asker, worded: &[u8], answer: &Answer) {
+        match asker {
+            Asker::Conversation => self.say_answer(worded),
+            Asker::Hook(number) => self.answer_hook(number, worded, answer),
+        }
+    }
+}
+
+pub(super) fn deny(message: &str) -> Answer {
+    Answer::Deny { message: message.to_owned() }
+}

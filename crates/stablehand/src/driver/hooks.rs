@@ -1,0 +1,460 @@
+//! Hooks of a running agent: what they tell, and what they are told.
+//!
+//! Owns the meaning of each call for a run: it goes on record as `hook.received`, is a sign of life,
+//! and is answered by its role. Whatever waits for yes or no goes through [`super::approvals`] like
+//! every other question. The socket is [`serve`]'s, the proof that a denial bites [`trial`]'s, the
+//! agents' own shapes are core's `hook`. An agent that was to be held by hooks and uses a tool
+//! without having called any is stopped: nothing holds it.
+
+mod serve;
+mod trial;
+
+pub(crate) use serve::socket_of;
+
+use super::approvals::{Asked, Asker};
+use super::stop::StopReason;
+use super::{Driver, RunSpec};
+use crate::agent::Agent;
+use crate::clock::unix_now;
+use crate::hook_call::{Response, SOCKET, TOKEN};
+use crate::keeper::SpawnError;
+use crate::log::Log;
+use nix::poll::PollFlags;
+use serde_json::{Value, json};
+use serve::{Exchange, Incoming};
+use stablehand_core::Moment;
+use stablehand_core::event::{EventKind, ItemBody, Outcome, Tool, ToolInput, ToolKind};
+use stablehand_core::hook::{Hooks, Reply, Role};
+use stablehand_core::id::CallId;
+use stablehand_core::monitor::Input;
+use stablehand_core::record::Level;
+use stablehand_core::speak::{Answer, Unanswerable};
+use stablehand_core::text::excerpt;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+
+/// A payload up to this length is in its event; of a longer one, the beginning.
+const MOST_RECORDED: usize = 4 << 20;
+
+/// And so much of that beginning.
+const EXCERPT: usize = 4 << 10;
+
+/// So many answers are remembered for the second question about the same call.
+const MOST_PERMITS: usize = 64;
+
+/// How the hooks of a run reach us.
+#[derive(Clone, Debug)]
+pub struct HookSpec {
+    /// A folder that does not exist yet, for the socket and `files`.
+    pub folder: PathBuf,
+    /// The word that proves that a hook belongs to this run.
+    pub token: String,
+    /// Files that are to be beside the socket while the run lasts: name and contents.
+    pub files: Vec<(String, String)>,
+    /// A hook that waits for yes or no and the command line that is installed for it: tried before
+    /// the agent is started.
+    pub trial: Option<(String, String)>,
+    /// What the agent is to know from the beginning, where it can be told so.
+    pub context: Option<String>,
+    /// Variables for its session, likewise.
+    pub env: Vec<(String, String)>,
+}
+
+impl HookSpec {
+    /// The variables by which a hook finds us.
+    fn variables(&self) -> [(OsString, Option<OsString>); 2] {
+        [
+            (SOCKET.into(), Some(socket_of(&self.folder).into_os_string())),
+            (TOKEN.into(), Some(OsString::from(&self.token))),
+        ]
+    }
+}
+
+/// Where the hooks of a running agent call.
+#[derive(Debug)]
+pub(super) struct HookServer {
+    exchange: Exchange,
+    /// What each caller that waits asked, so that its answer has the right shape.
+    callers: Vec<Caller>,
+    permits: VecDeque<Permit>,
+    /// Calls so far.
+    heard: u64,
+    /// Calls of tools that some hook asked about.
+    asked: VecDeque<(CallId, ToolInput)>,
+    /// The stream told of a tool before any hook called.
+    began: Option<String>,
+    /// Tools that were done and may have changed something, as the stream told.
+    done: Vec<Tool>,
+}
+
+#[derive(Debug)]
+struct Caller {
+    number: u64,
+    hooks: &'static dyn Hooks,
+    event: String,
+    input: Option<ToolInput>,
+}
+
+/// A call that was allowed once. Some agents ask twice about the same call, at two events.
+#[derive(Debug)]
+struct Permit {
+    event: String,
+    input: ToolInput,
+}
+
+/// Opens the socket, proves that a denial bites, and gives the agent what it needs to reach us.
+pub(super) fn open(spec: &RunSpec, log: &mut Log) -> Result<Option<HookServer>, SpawnError> {
+    let Some(wanted) = &spec.hooks else { return Ok(None) };
+    let failed = |what: &str, source| SpawnError::Hooks { what: what.to_owned(), source };
+    let mut exchange = Exchange::open(&wanted.folder, &wanted.token)
+        .map_err(|source| failed("could not listen for the agent's hooks", source))?;
+    for (name, contents) in &wanted.files {
+        exchange.keep(name, contents).map_err(|source| {
+            failed("could not write the settings for the agent's hooks", source)
+        })?;
+    }
+    if let Some((event, command)) = &wanted.trial {
+        let hooks = Agent::by_name(&spec.agent).and_then(Agent::hooks);
+        let hooks = hooks.ok_or_else(|| {
+            failed("the agent has no hooks", std::io::Error::other(spec.agent.clone()))
+        })?;
+        let took = trial::denial_bites(&mut exchange, hooks, event, command, &wanted.variables())
+            .map_err(|source| failed("the hook command does not hold the agent", source))?;
+        let fields = json!({ "hook": event, "took_us": u64::try_from(took.as_micros()).ok() });
+        log.decide(Level::Debug, "hooks_tried", &fields, None);
+    }
+    Ok(Some(HookServer {
+        exchange,
+        callers: Vec::new(),
+        permits: VecDeque::new(),
+        heard: 0,
+        asked: VecDeque::new(),
+        began: None,
+        done: Vec::new(),
+    }))
+}
+
+/// The launch with what its hooks need.
+pub(super) fn equip(spec: &RunSpec) -> crate::keeper::Launch {
+    let mut launch = spec.launch.clone();
+    if let Some(wanted) = &spec.hooks {
+        launch.env.extend(wanted.variables());
+    }
+    launch
+}
+
+impl HookServer {
+    /// What to wait for.
+    pub(super) fn wants(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
+        self.exchange.wants()
+    }
+
+    /// When somebody has to be let go.
+    pub(super) fn deadline(&self) -> Option<Moment> {
+        self.exchange.deadline()
+    }
+
+    /// An event of the agent's stream.
+    pub(super) fn saw(&mut self, event: &EventKind) {
+        match event {
+            EventKind::ItemStarted { item } if self.heard == 0 => {
+                if let ItemBody::Tool(tool) = &item.body {
+                    self.began.get_or_insert_with(|| excerpt(tool.name.as_bytes(), 60));
+                }
+            }
+            EventKind::ItemCompleted { item } => {
+                if let ItemBody::Tool(tool) = &item.body
+                    && matches!(tool.outcome, Some(Outcome::Success | Outcome::Failure { .. }))
+                    && tool.may_have_side_effects()
+                    && !matches!(tool.tool_kind, ToolKind::Other)
+                {
+                    self.done.push((**tool).clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn was_asked_about(&self, tool: &Tool) -> bool {
+        self.asked.iter().any(|(call, input)| *call == tool.call || same_call(input, &tool.input))
+    }
+
+    fn take_caller(&mut self, number: u64) -> Option<Caller> {
+        let at = self.callers.iter().position(|caller| caller.number == number)?;
+        Some(self.callers.swap_remove(at))
+    }
+
+    /// Whether the same call was allowed at another event a moment ago.
+    fn use_permit(&mut self, event: &str, input: &ToolInput) -> bool {
+        let fits = |permit: &Permit| permit.event != event && same_call(&permit.input, input);
+        let found = self.permits.iter().position(fits);
+        found.and_then(|at| self.permits.remove(at)).is_some()
+    }
+
+    fn permit(&mut self, event: String, input: ToolInput) {
+        if self.permits.len() == MOST_PERMITS {
+            self.permits.pop_front();
+        }
+        self.permits.push_back(Permit { event, input });
+    }
+}
+
+/// Whether two events speak of the same call; one of them may leave out where it runs.
+fn same_call(one: &ToolInput, other: &ToolInput) -> bool {
+    match (one, other) {
+        (ToolInput::Command { command: one, .. }, ToolInput::Command { command: other, .. }) => {
+            one == other
+        }
+        (ToolInput::Mcp { tool: one, .. }, ToolInput::Mcp { tool: other, .. }) => one == other,
+        (one, other) => one == other,
+    }
+}
+
+impl Driver<'_> {
+    /// Serves whoever calls.
+    pub(super) fn advance_hooks(&mut self) {
+        let now = self.clock.now();
+        let Some(server) = &mut self.hooks else { return };
+        let news = server.exchange.attend(now);
+        if news.calls.is_empty() && news.gone.is_empty() && news.refused.is_empty() {
+            return self.look_for_unasked(now);
+        }
+        self.log.set_time(unix_now());
+        for why in news.refused {
+            let text = format!("a hook was not listened to: {why}");
+            self.log.decide(Level::Warn, "hook_refused", &json!({ "text": text }), None);
+        }
+        for number in news.gone {
+            self.hook_went_away(number);
+        }
+        for call in news.calls {
+            self.hook_called(&call, now);
+        }
+        self.look_for_unasked(now);
+        self.log.flush();
+    }
+
+    /// The agent did not wait any longer, or is gone.
+    fn hook_went_away(&mut self, number: u64) {
+        if let Some(server) = &mut self.hooks {
+            server.take_caller(number);
+        }
+        if let Some(id) = self.questions.of_hook(number).map(str::to_owned) {
+            self.questions.settle(&id);
+            self.resolved(&id, "withdrawn", "agent");
+        }
+    }
+
+    fn hook_called(&mut self, call: &Incoming, now: Moment) {
+        let Some(server) = &mut self.hooks else { return };
+        let hooks = Agent::by_name(&call.agent).and_then(Agent::hooks);
+        let known = hooks.filter(|hooks| hooks.event(&call.event).is_some());
+        let Some(hooks) = known else {
+            let agent = excerpt(call.agent.as_bytes(), 40);
+            let event = excerpt(call.event.as_bytes(), 60);
+            let why = format!("no hook of {agent} is called `{event}`");
+            let text = format!("a hook was not listened to: {why}");
+            server.exchange.answer(call.number, &Response::refusal(why));
+            return self.log.decide(Level::Warn, "hook_refused", &json!({ "text": text }), None);
+        };
+        server.heard += 1;
+        self.monitor.handle(Input::Heard, now, &mut self.actions);
+        let payload: Result<Value, _> = serde_json::from_slice(&call.payload);
+        let role = hooks.role(&call.event);
+        let heard = payload.as_ref().map(|payload| hooks.read(&call.event, payload));
+        let tool = heard.as_ref().ok().and_then(|heard| heard.tool.as_deref());
+        let event = EventKind::HookReceived {
+            name: call.event.clone(),
+            tool: tool.map(|tool| tool.call.clone()).filter(|call| !call.0.is_empty()),
+            payload: recorded(payload.as_ref().ok(), &call.payload),
+        };
+        let fields = json!({
+            "agent": call.agent,
+            "hook": call.event,
+            "number": call.number,
+            "bytes": call.payload.len(),
+        });
+        self.log.decide(Level::Debug, "hook_received", &fields, Some(&event));
+        let heard = match heard {
+            Ok(heard) => heard,
+            Err(error) => {
+                let reason =
+                    format!("denied by stablehand: the hook's payload is no JSON: {error}");
+                let text = format!("the payload of {} is no JSON: {error}", call.event);
+                self.log.decide(Level::Warn, "hook_unreadable", &json!({ "text": text }), None);
+                let reply =
+                    if role.fails_closed() { Reply::Deny { reason } } else { Reply::Nothing };
+                return self.reply(hooks, call, &reply);
+            }
+        };
+        match role {
+            Role::Permission => {
+                self.hook_asks(
+                    hooks,
+                    call,
+                    heard.tool.as_deref(),
+                    &heard.arguments,
+                    heard.cwd.as_deref(),
+                    now,
+                );
+            }
+            Role::SessionStart => {
+                let reply = self.spec.hooks.as_ref().map_or(Reply::Nothing, |wanted| {
+                    if wanted.context.is_none() && wanted.env.is_empty() {
+                        return Reply::Nothing;
+                    }
+                    Reply::Inform { context: wanted.context.clone(), env: wanted.env.clone() }
+                });
+                self.reply(hooks, call, &reply);
+            }
+            Role::SessionEnd | Role::Prompt | Role::Stop | Role::Observe => {
+                self.reply(hooks, call, &Reply::Nothing);
+            }
+        }
+    }
+
+    fn hook_asks(
+        &mut self,
+        hooks: &'static dyn Hooks,
+        call: &Incoming,
+        tool: Option<&Tool>,
+        arguments: &Value,
+        cwd: Option<&str>,
+        now: Moment,
+    ) {
+        let Some(server) = &mut self.hooks else { return };
+        if let Some(tool) = tool {
+            if server.asked.len() == MOST_PERMITS {
+                server.asked.pop_front();
+            }
+            server.asked.push_back((tool.call.clone(), tool.input.clone()));
+        }
+        if !self.spec.approvals.judge() {
+            // Nobody wants to judge; the agent goes by its own rules.
+            return self.reply(hooks, call, &Reply::Nothing);
+        }
+        if tool.is_some_and(|tool| server.use_permit(&call.event, &tool.input)) {
+            let text = "the same call was allowed a moment ago";
+            let fields = json!({ "hook": call.event, "number": call.number, "text": text });
+            self.log.decide(Level::Debug, "hook_permitted", &fields, None);
+            return self.reply(hooks, call, &Reply::Allow { input: None });
+        }
+        server.callers.push(Caller {
+            number: call.number,
+            hooks,
+            event: call.event.clone(),
+            input: tool.map(|tool| tool.input.clone()),
+        });
+        let id = format!("hook-{}", call.number);
+        let asker = Asker::Hook(call.number);
+        self.was_asked(Asked { id: &id, asker, tool, arguments, cwd }, now);
+    }
+
+    /// Tells a caller something that needs no question.
+    fn reply(&mut self, hooks: &'static dyn Hooks, call: &Incoming, reply: &Reply) {
+        let said = Response::of(hooks.answer(&call.event, reply));
+        if !matches!(reply, Reply::Nothing | Reply::Allow { input: None }) {
+            let fields = json!({ "hook": call.event, "number": call.number, "reply": told(reply) });
+            self.log.decide(Level::Info, "hook_answered", &fields, None);
+        }
+        // On record before the agent can act on it.
+        self.log.flush();
+        if let Some(server) = &mut self.hooks {
+            server.exchange.answer(call.number, &said);
+        }
+    }
+
+    /// An answer in the shape that the hook's agent reads.
+    pub(super) fn word_for_hook(
+        &mut self,
+        id: &str,
+        number: u64,
+        answer: &Answer,
+    ) -> Result<Vec<u8>, Unanswerable> {
+        let caller = self
+            .hooks
+            .as_ref()
+            .and_then(|server| server.callers.iter().find(|caller| caller.number == number));
+        let Some(caller) = caller else {
+            return Err(Unanswerable::NotOpen { id: id.to_owned() });
+        };
+        let reply = match answer {
+            Answer::Allow | Answer::AllowAlways => Reply::Allow { input: None },
+            Answer::Deny { message } => Reply::Deny { reason: message.clone() },
+            Answer::Choose(option) => {
+                let answer = option.clone();
+                return Err(Unanswerable::NoSuchAnswer { id: id.to_owned(), answer });
+            }
+        };
+        Ok(Response::of(caller.hooks.answer(&caller.event, &reply)))
+    }
+
+    /// Gives a hook its answer; what was allowed is not asked again at the next event.
+    pub(super) fn answer_hook(&mut self, number: u64, worded: &[u8], answer: &Answer) {
+        self.log.flush();
+        let Some(server) = &mut self.hooks else { return };
+        server.exchange.answer(number, worded);
+        if let Some(caller) = server.take_caller(number)
+            && let Some(input) = caller.input
+            && matches!(answer, Answer::Allow | Answer::AllowAlways)
+        {
+            server.permit(caller.event, input);
+        }
+    }
+
+    /// Tools that the stream told of, and no hook asked about.
+    fn look_for_unasked(&mut self, now: Moment) {
+        let Some(server) = &mut self.hooks else { return };
+        let began = server.began.take();
+        let done = std::mem::take(&mut server.done);
+        if !self.spec.approvals.judge() {
+            return;
+        }
+        if let Some(name) = began.filter(|_| server.heard == 0) {
+            let text = format!(
+                "the agent uses a tool ({name}) and has called no hook: nothing would hold it, so \
+                 it is stopped"
+            );
+            self.log.set_time(unix_now());
+            self.log.decide(Level::Error, "hooks_inactive", &json!({ "text": text }), None);
+            self.stop.kill(StopReason::HooksInactive, now);
+            return;
+        }
+        let unasked = done.into_iter().filter(|tool| !server.was_asked_about(tool));
+        for tool in unasked.collect::<Vec<_>>() {
+            let text = format!(
+                "the agent used a tool that no hook asked about: {} {}",
+                excerpt(tool.name.as_bytes(), 60),
+                excerpt(tool.headline().as_bytes(), 200)
+            );
+            let fields = json!({ "call_id": tool.call, "text": text });
+            self.log.set_time(unix_now());
+            self.log.decide(Level::Warn, "tool_not_asked", &fields, None);
+        }
+    }
+}
+
+/// A payload for its event.
+fn recorded(payload: Option<&Value>, bytes: &[u8]) -> Value {
+    match payload {
+        Some(payload) if bytes.len() <= MOST_RECORDED => payload.clone(),
+        _ => json!({ "bytes": bytes.len(), "excerpt": excerpt(bytes, EXCERPT) }),
+    }
+}
+
+/// What a caller was told, for the record.
+fn told(reply: &Reply) -> Value {
+    match reply {
+        Reply::Nothing => json!("nothing"),
+        Reply::Allow { input } => json!({ "allow": true, "input": input }),
+        Reply::Deny { reason } => json!({ "deny": reason }),
+        Reply::Inform { context, env } => {
+            // The values of variables may be secret.
+            let names: Vec<_> = env.iter().map(|(name, _)| name).collect();
+            json!({ "context": context, "env": names })
+        }
+        Reply::GoOn { prompt } => json!({ "go_on": prompt }),
+    }
+}
