@@ -18,7 +18,9 @@ pub trait Hooks: Sync + std::fmt::Debug {
     /// What a payload says.
     fn read(&self, event: &str, payload: &Value) -> Heard;
 
-    /// A reply in the agent's own shape. What it cannot say is left out; a denial it can always say.
+    /// A reply in the agent's own shape. What it cannot say is left out. A denial can be said
+    /// wherever the agent waits for one, and on events that nobody knows; and a call that may be made
+    /// with other arguments only is denied where those cannot be told.
     fn answer(&self, event: &str, reply: &Reply) -> Answered;
 
     /// The event of that name.
