@@ -7,6 +7,8 @@
 //! without having called any is stopped: nothing holds it.
 
 mod serve;
+#[cfg(test)]
+mod tests;
 mod trial;
 
 pub(crate) use serve::socket_of;
