@@ -57,6 +57,8 @@ pub enum Role {
     Hello,
     /// Begins a session and says nothing more.
     Idle,
+    /// Leaves word where its hooks call, and waits.
+    Hooks,
     /// Starts five others, says so, and waits to be killed.
     Tree,
     /// One of those five.
@@ -68,11 +70,12 @@ pub enum Role {
 }
 
 impl Role {
-    const ALL: [Role; 8] = [
+    const ALL: [Role; 9] = [
         Role::Write,
         Role::Pace,
         Role::Hello,
         Role::Idle,
+        Role::Hooks,
         Role::Tree,
         Role::Leaf,
         Role::Count,
@@ -86,6 +89,7 @@ impl Role {
             Role::Pace => "pace",
             Role::Hello => "hello",
             Role::Idle => "idle",
+            Role::Hooks => "hooks",
             Role::Tree => "tree",
             Role::Leaf => "leaf",
             Role::Count => "count",
@@ -107,6 +111,7 @@ pub fn play() -> Outcome<()> {
             std::thread::sleep(LIFETIME);
             Ok(())
         }
+        Role::Hooks => hooks(),
         Role::Tree => tree(),
         Role::Leaf => leaf(),
         Role::Count => count(),
@@ -184,6 +189,15 @@ fn pace() -> Outcome<()> {
         out.write_all(line.as_bytes())?;
     }
     out.write_all(format!("{RESULT}\n").as_bytes())?;
+    Ok(())
+}
+
+fn hooks() -> Outcome<()> {
+    say(INIT)?;
+    let where_to = [var(stablehand::hook_call::SOCKET)?, var(stablehand::hook_call::TOKEN)?];
+    let path = PathBuf::from(var(WRITER_REPORT)?);
+    std::fs::write(path, format!("{}\n{}\n", where_to[0], where_to[1]))?;
+    std::thread::sleep(LIFETIME);
     Ok(())
 }
 

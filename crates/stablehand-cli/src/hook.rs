@@ -49,7 +49,7 @@ pub struct HookArgs {
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
 
-    /// A file with the run's token [default: from `STABLEHAND_HOOK_TOKEN`]
+    /// A file with the run's token [default: from `STABLEHAND_HOOK_RUN`]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 

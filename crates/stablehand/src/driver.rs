@@ -27,7 +27,8 @@ mod terminal;
 pub use approvals::Approvals;
 pub use ending::{Ending, RunReport};
 pub use facts::{Facts, Progress};
-pub use hooks::HookSpec;
+pub(crate) use hooks::socket_of;
+pub use hooks::{HookInstall, HookSpec};
 pub use status::{StatusCell, StatusLine};
 pub use stop::Stages;
 pub use talk::TalkSpec;
@@ -275,6 +276,7 @@ impl Driver<'_> {
         self.read_rest();
         self.act();
         self.conclude_by_exit();
+        self.close_hooks();
         let report = RunReport {
             end: self.conclude(),
             exit: self.exit.unwrap_or(ProcessExit::Unknown),

@@ -23,8 +23,9 @@ use std::time::{Duration, Instant};
 /// The variable that names the socket of the run above.
 pub const SOCKET: &str = "STABLEHAND_HOOK_SOCKET";
 
-/// The variable with the word that proves that a hook belongs to that run.
-pub const TOKEN: &str = "STABLEHAND_HOOK_TOKEN";
+/// The variable with the word that proves that a hook belongs to that run. Not called a token: some
+/// agents keep variables of such names from their hooks.
+pub const TOKEN: &str = "STABLEHAND_HOOK_RUN";
 
 /// What a hook may bring along: the largest file that an agent reads whole, and then some.
 pub const MOST_PAYLOAD: usize = 32 << 20;

@@ -19,6 +19,7 @@ use super::{Driver, RunSpec};
 use crate::agent::Agent;
 use crate::clock::unix_now;
 use crate::hook_call::{Response, SOCKET, TOKEN};
+use crate::hooks::{HookPlan, Installation, Target};
 use crate::keeper::SpawnError;
 use crate::log::Log;
 use nix::poll::PollFlags;
@@ -49,12 +50,12 @@ const MOST_PERMITS: usize = 64;
 /// How the hooks of a run reach us.
 #[derive(Clone, Debug)]
 pub struct HookSpec {
-    /// A folder that does not exist yet, for the socket and `files`.
+    /// A folder that does not exist yet, for the socket.
     pub folder: PathBuf,
     /// The word that proves that a hook belongs to this run.
     pub token: String,
-    /// Files that are to be beside the socket while the run lasts: name and contents.
-    pub files: Vec<(String, String)>,
+    /// The file that the agent reads its hooks from, where it has to be changed.
+    pub install: Option<HookInstall>,
     /// A hook that waits for yes or no and the command line that is installed for it: tried before
     /// the agent is started.
     pub trial: Option<(String, String)>,
@@ -62,6 +63,17 @@ pub struct HookSpec {
     pub context: Option<String>,
     /// Variables for its session, likewise.
     pub env: Vec<(String, String)>,
+}
+
+/// A file of the agent that has our hooks in it while the run lasts.
+#[derive(Clone, Debug)]
+pub struct HookInstall {
+    /// Which.
+    pub target: Target,
+    /// What is put in.
+    pub plan: HookPlan,
+    /// Where the journal is kept.
+    pub state: PathBuf,
 }
 
 impl HookSpec {
@@ -78,6 +90,7 @@ impl HookSpec {
 #[derive(Debug)]
 pub(super) struct HookServer {
     exchange: Exchange,
+    installation: Option<Installation>,
     /// What each caller that waits asked, so that its answer has the right shape.
     callers: Vec<Caller>,
     permits: VecDeque<Permit>,
@@ -112,11 +125,10 @@ pub(super) fn open(spec: &RunSpec, log: &mut Log) -> Result<Option<HookServer>, 
     let failed = |what: &str, source| SpawnError::Hooks { what: what.to_owned(), source };
     let mut exchange = Exchange::open(&wanted.folder, &wanted.token)
         .map_err(|source| failed("could not listen for the agent's hooks", source))?;
-    for (name, contents) in &wanted.files {
-        exchange.keep(name, contents).map_err(|source| {
-            failed("could not write the settings for the agent's hooks", source)
-        })?;
-    }
+    let installation = match &wanted.install {
+        Some(install) => Some(put_in(install, log)?),
+        None => None,
+    };
     if let Some((event, command)) = &wanted.trial {
         let hooks = Agent::by_name(&spec.agent).and_then(Agent::hooks);
         let hooks = hooks.ok_or_else(|| {
@@ -129,6 +141,7 @@ pub(super) fn open(spec: &RunSpec, log: &mut Log) -> Result<Option<HookServer>, 
     }
     Ok(Some(HookServer {
         exchange,
+        installation,
         callers: Vec::new(),
         permits: VecDeque::new(),
         heard: 0,
@@ -136,6 +149,32 @@ pub(super) fn open(spec: &RunSpec, log: &mut Log) -> Result<Option<HookServer>, 
         began: None,
         done: Vec::new(),
     }))
+}
+
+/// Puts our hooks into the agent's file. A file that the agent would not read holds nobody.
+fn put_in(install: &HookInstall, log: &mut Log) -> Result<Installation, SpawnError> {
+    let failed = |source| SpawnError::Hooks {
+        what: "could not install the agent's hooks".to_owned(),
+        source,
+    };
+    let installation = Installation::begin(&install.target, &install.plan, &install.state)
+        .map_err(|error| failed(std::io::Error::other(crate::error_chain(&error))))?;
+    let path = installation.path();
+    let fields = json!({
+        "path": path,
+        "covered": installation.is_covered(),
+        "repaired": installation.repaired.map(|change| format!("{change:?}").to_lowercase()),
+    });
+    log.decide(Level::Info, "hooks_installed", &fields, None);
+    for finding in &installation.findings {
+        let text = format!("{}:{}: {}", path.display(), finding.line, finding.text);
+        if finding.voids {
+            let text = format!("{text}; the agent would run none of its hooks");
+            return Err(failed(std::io::Error::other(text)));
+        }
+        log.decide(Level::Warn, "hooks_odd", &json!({ "text": text }), None);
+    }
+    Ok(installation)
 }
 
 /// The launch with what its hooks need.
@@ -403,6 +442,27 @@ impl Driver<'_> {
             && matches!(answer, Answer::Allow | Answer::AllowAlways)
         {
             server.permit(caller.event, input);
+        }
+    }
+
+    /// Gives the agent's file back, once nobody is left who would read it.
+    pub(super) fn close_hooks(&mut self) {
+        let Some(server) = self.hooks.take() else { return };
+        let Some(installation) = server.installation else { return };
+        let path = installation.path().to_owned();
+        match installation.end() {
+            Ok(ending) => {
+                let fields = json!({ "path": path, "ending": format!("{ending:?}") });
+                self.log.decide(Level::Info, "hooks_removed", &fields, None);
+            }
+            Err(error) => {
+                let text = format!(
+                    "the hooks are still in `{}`: {}; `stablehand hooks status` puts it right",
+                    path.display(),
+                    crate::error_chain(&error)
+                );
+                self.log.decide(Level::Error, "hooks_left", &json!({ "text": text }), None);
+            }
         }
     }
 

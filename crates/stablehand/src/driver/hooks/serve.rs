@@ -118,13 +118,6 @@ impl Exchange {
         })
     }
 
-    /// Puts a file beside the socket, for nobody else's eyes.
-    pub(in crate::driver) fn keep(&self, name: &str, contents: &str) -> io::Result<()> {
-        let path = self.folder.join(name);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        file.write_all(contents.as_bytes())
-    }
-
     /// What to wait for.
     pub(in crate::driver) fn wants(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         let room = self.lines.len() < MOST_LINES;

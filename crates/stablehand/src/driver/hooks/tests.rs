@@ -170,9 +170,8 @@ fn the_folder_is_ours_alone_and_goes_with_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("run");
     let (exchange, _) = open(folder.path());
-    exchange.keep("settings.json", "{}").unwrap();
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&at), mode(&at.join("settings.json"))), (0o700, 0o600));
+    assert_eq!((mode(&at), mode(&at.join("lock"))), (0o700, 0o600));
     assert!(Exchange::open(&at, "word").is_err(), "a folder that is there is somebody else's");
     drop(exchange);
     assert!(!at.exists());
