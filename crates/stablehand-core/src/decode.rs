@@ -156,8 +156,8 @@ impl Dialect {
     pub fn hooks(self) -> Option<&'static dyn Hooks> {
         match self {
             Dialect::Cursor => Some(&cursor::CursorHooks),
-            Dialect::Claude
-            | Dialect::Gemini
+            Dialect::Claude => Some(&claude::ClaudeHooks),
+            Dialect::Gemini
             | Dialect::OpenCode
             | Dialect::Copilot
             | Dialect::Codex
