@@ -157,8 +157,9 @@ impl Dialect {
         match self {
             Dialect::Cursor => Some(&cursor::CursorHooks),
             Dialect::Claude => Some(&claude::ClaudeHooks),
-            Dialect::Gemini
-            | Dialect::OpenCode
+            Dialect::Gemini => Some(&gemini::GeminiHooks),
+            // Too little is known of theirs to answer for anybody.
+            Dialect::OpenCode
             | Dialect::Copilot
             | Dialect::Codex
             | Dialect::CodexApp
