@@ -156,9 +156,10 @@ impl Dialect {
     pub fn hooks(self) -> Option<&'static dyn Hooks> {
         match self {
             Dialect::Cursor => Some(&cursor::CursorHooks),
-            Dialect::Claude
-            | Dialect::Gemini
-            | Dialect::OpenCode
+            Dialect::Claude => Some(&claude::ClaudeHooks),
+            Dialect::Gemini => Some(&gemini::GeminiHooks),
+            // Too little is known of theirs to answer for anybody.
+            Dialect::OpenCode
             | Dialect::Copilot
             | Dialect::Codex
             | Dialect::CodexApp

@@ -12,7 +12,8 @@ use serde_json::Value;
 
 /// The hooks of one agent.
 pub trait Hooks: Sync + std::fmt::Debug {
-    /// Every event that it documents, in the order in which they come in a session.
+    /// Every event that it documents, in the order in which they come in a session; but for those
+    /// whose hook is to do the agent's work, or would be started for every piece of a text.
     fn events(&self) -> &'static [HookEvent];
 
     /// What a payload says.
