@@ -15,6 +15,7 @@ pub mod control;
 pub mod driver;
 pub mod follow;
 pub mod gate;
+pub mod hooks;
 pub mod keeper;
 pub mod lease;
 pub mod log;
