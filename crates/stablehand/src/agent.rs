@@ -17,6 +17,7 @@ mod terminal;
 pub use plan::{Form, Mode, NON_INTERACTIVE, Plan, PlanError, PlanRequest, redacted};
 pub use terminal::{NOT_AT_TERMINAL, TERMINAL_ENV, TerminalForm};
 
+use crate::hooks::HookForm;
 use crate::keeper::{Launch, Transport};
 use crate::manage::{Capabilities, Recipes};
 use stablehand_core::Dialect;
@@ -55,6 +56,8 @@ pub struct Row {
     pub can: Capabilities,
     /// How it is asked about everything else.
     pub manage: Recipes,
+    /// How its hooks are written down, where it has some that we know.
+    pub hooks: Option<HookForm>,
     /// How it is used at a terminal, where it can be.
     pub terminal: Option<TerminalForm>,
 }

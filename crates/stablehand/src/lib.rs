@@ -16,6 +16,7 @@ pub mod driver;
 pub mod follow;
 pub mod gate;
 pub mod hook_call;
+pub mod hooks;
 pub mod keeper;
 pub mod lease;
 pub mod log;

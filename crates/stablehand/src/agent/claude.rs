@@ -4,6 +4,7 @@
 //! and it must not replace itself in the middle of a run. In a conversation it takes prompts as
 //! JSON lines, and `--permission-prompt-tool stdio` makes it ask there too.
 
+mod hooks;
 mod manage;
 
 use super::plan::{flag, option, words};
@@ -45,6 +46,7 @@ pub(super) static ROW: Row = Row {
     limits: as_they_are,
     can: manage::CAN,
     manage: manage::RECIPES,
+    hooks: Some(hooks::FORM),
     terminal: Some(TerminalForm {
         arguments: at_terminal,
         prompt: PromptForm::Argument,

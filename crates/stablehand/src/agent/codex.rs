@@ -31,6 +31,7 @@ pub(super) static ROW: Row = Row {
     limits: as_they_are,
     can: manage::CAN,
     manage: manage::RECIPES,
+    hooks: None,
     terminal: Some(TerminalForm {
         arguments: at_terminal,
         prompt: PromptForm::Argument,

@@ -4,6 +4,7 @@
 //! an open pipe it gives no output (2026.01) or does not exit (2026.09). Output other than
 //! stream-json is silent until the end and could not be supervised.
 
+mod hooks;
 mod manage;
 
 use super::plan::{flag, option, words};
@@ -30,6 +31,7 @@ pub(super) static ROW: Row = Row {
     limits: as_they_are,
     can: manage::CAN,
     manage: manage::RECIPES,
+    hooks: Some(hooks::FORM),
     terminal: Some(TerminalForm {
         arguments: at_terminal,
         prompt: PromptForm::Argument,

@@ -4,6 +4,7 @@
 //! requests again for minutes without a word. It exits with an HTTP status that was cut to eight
 //! bits, which looks like a signal and is none.
 
+mod hooks;
 mod manage;
 
 use super::plan::{flag, option, words};
@@ -60,6 +61,7 @@ pub(super) static ROW: Row = Row {
     limits,
     can: manage::CAN,
     manage: manage::RECIPES,
+    hooks: Some(hooks::FORM),
     terminal: Some(TerminalForm {
         arguments: at_terminal,
         prompt: PromptForm::Argument,

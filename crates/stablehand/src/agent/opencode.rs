@@ -29,6 +29,7 @@ pub(super) static ROW: Row = Row {
     limits,
     can: manage::CAN,
     manage: manage::RECIPES,
+    hooks: None,
     terminal: Some(TerminalForm {
         arguments: at_terminal,
         prompt: PromptForm::Argument,

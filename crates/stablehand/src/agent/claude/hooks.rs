@@ -1,0 +1,23 @@
+//! Claude Code's hooks, in its settings.
+//!
+//! For a project they go into the file that is the user's own there (`settings.local.json`), which
+//! nobody commits. A hook that fails is a yes; only its own answer is a no.
+
+use crate::hooks::{HookForm, Nesting, Unit};
+use serde_json::Value;
+
+pub(super) const FORM: HookForm = HookForm {
+    folder: ".claude",
+    variable: "CLAUDE_CONFIG_DIR",
+    project: "settings.local.json",
+    user: "settings.json",
+    nesting: Nesting::Grouped,
+    unit: Unit::Seconds,
+    fail_closed: None,
+    version: None,
+    strict: false,
+    left_out: &[],
+    switched_off: |file| {
+        (file.get("disableAllHooks") == Some(&Value::Bool(true))).then_some("disableAllHooks")
+    },
+};

@@ -1,0 +1,24 @@
+//! Gemini CLI's hooks, in its settings.
+//!
+//! As in Claude Code's, but times are in milliseconds. The hooks around the model are left out: one
+//! of them is run for every piece of an answer.
+
+use crate::hooks::{HookForm, Nesting, Unit};
+use serde_json::Value;
+
+pub(super) const FORM: HookForm = HookForm {
+    folder: ".gemini",
+    variable: "",
+    project: "settings.json",
+    user: "settings.json",
+    nesting: Nesting::Grouped,
+    unit: Unit::Milliseconds,
+    fail_closed: None,
+    version: None,
+    strict: false,
+    left_out: &["BeforeModel", "AfterModel", "BeforeToolSelection"],
+    switched_off: |file| {
+        let off = file.pointer("/hooksConfig/enabled") == Some(&Value::Bool(false));
+        off.then_some("hooksConfig.enabled")
+    },
+};
