@@ -6,6 +6,7 @@
 
 use crate::failure::Failure;
 use stablehand_core::Dialect;
+use stablehand_fake::hooks::Surroundings;
 use stablehand_fake::perform::{self, Options, Record};
 use stablehand_fake::{Clock, Identity, scene, script};
 use std::ffi::OsString;
@@ -56,6 +57,8 @@ pub fn main(args: &DemoArgs) -> Result<u8, Failure> {
         speed: 1.0,
         child_words: Vec::new(),
         closed_code: READER_GONE,
+        // A try-out must not run what somebody has set up for the real program.
+        hooks: Surroundings::none(),
     };
     Ok(perform::play(&sections, options))
 }

@@ -6,6 +6,7 @@
 
 use crate::failure::Failure;
 use stablehand_core::Dialect;
+use stablehand_fake::hooks::{self, Mode, Surroundings};
 use stablehand_fake::native::{self, Native};
 use stablehand_fake::perform::{self, Options, Record};
 use stablehand_fake::scene::{SCENES, Scene};
@@ -67,6 +68,16 @@ pub struct FakeArgs {
     #[arg(long, value_name = "DIR", env = "STABLEHAND_FAKE_RECORD")]
     record: Option<PathBuf>,
 
+    /// Which hooks of the workspace and of the home it runs: print (those of a run without a
+    /// terminal), all, old (only those around shell commands), none
+    #[arg(long, value_name = "WHICH", default_value = "print", value_parser = mode,
+        env = "STABLEHAND_FAKE_HOOKS")]
+    hooks: Mode,
+
+    /// Run no hooks; the same as --hooks none
+    #[arg(long)]
+    no_hooks: bool,
+
     /// Write programs named like the real agents into this folder, to put it first on PATH; they
     /// play the scene, or the one in `STABLEHAND_FAKE_SCENE`
     #[arg(long, value_name = "DIR")]
@@ -82,6 +93,13 @@ fn dialect(name: &str) -> Result<Dialect, String> {
     spoken.ok_or_else(|| {
         let known: Vec<_> = SPOKEN.iter().map(|dialect| dialect.name()).collect();
         format!("no fake agent speaks `{name}`; there is: {}", known.join(", "))
+    })
+}
+
+fn mode(word: &str) -> Result<Mode, String> {
+    Mode::from_word(word).ok_or_else(|| {
+        let known: Vec<_> = Mode::ALL.iter().map(|mode| mode.word()).collect();
+        format!("there is no `{word}`; there is: {}", known.join(", "))
     })
 }
 
@@ -176,6 +194,14 @@ fn play(args: &FakeArgs, text: &str) -> Result<u8, Failure> {
     }
     let unique = stablehand::new_run_id().0;
     let cwd = native.cwd.or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+    let hooks = Surroundings {
+        mode: if args.no_hooks { Mode::Off } else { args.hooks },
+        workspace: cwd.clone(),
+        home: std::env::home_dir(),
+        settings: native.settings,
+        system_settings: std::env::var_os(hooks::SYSTEM_SETTINGS).map(PathBuf::from),
+        environment: std::env::vars_os().collect(),
+    };
     let session = native.resume.clone().or(native.session);
     let identity = Identity {
         session: session.unwrap_or_else(|| native::new_session(dialect, &unique)),
@@ -196,6 +222,7 @@ fn play(args: &FakeArgs, text: &str) -> Result<u8, Failure> {
         speed: args.speed,
         child_words: vec![SUBCOMMAND.into()],
         closed_code: READER_GONE,
+        hooks,
     };
     if two_way {
         return Ok(perform::converse(&sections, options));

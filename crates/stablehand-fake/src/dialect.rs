@@ -17,7 +17,9 @@ use crate::voice::Voice;
 use stablehand_core::Dialect;
 use std::fmt::Debug;
 
+pub(crate) use claude::given as claude_given;
 pub(crate) use codex_app::{initialized, notification, thread, turn};
+pub(crate) use gemini::given as gemini_given;
 
 #[cfg(test)]
 mod tests;
@@ -61,6 +63,19 @@ pub(crate) trait Speak: Debug {
     fn ask(&mut self, _call: &Call, _voice: &mut Voice, _said: &mut Said) -> Option<String> {
         None
     }
+
+    /// The id in the stream of a call that has begun, where it is not made of the script's.
+    fn native(&self, _id: &str) -> Option<String> {
+        None
+    }
+
+    /// Asks the same of a call that has begun.
+    fn question(&mut self, _call: &Call, _voice: &mut Voice, _said: &mut Said) -> Option<String> {
+        None
+    }
+
+    /// Tells that a hook has kept the turn from what it was about to do.
+    fn blocked(&mut self, _reason: &str, _voice: &mut Voice, _said: &mut Said) {}
 
     /// The question was answered.
     fn answered(&mut self, _question: &str, _voice: &mut Voice, _said: &mut Said) {}
@@ -153,7 +168,7 @@ impl Pending {
 }
 
 /// What a command wrote, on either stream.
-fn output_of(ending: &Ending) -> String {
+pub(crate) fn output_of(ending: &Ending) -> String {
     match ending {
         Ending::Exited { stdout, stderr, .. } => format!("{stdout}{stderr}"),
         Ending::Well => String::new(),

@@ -33,6 +33,17 @@ impl Json {
         self
     }
 
+    /// An object with the members of another at its end.
+    pub(crate) fn joined(mut self, other: &Json) -> Json {
+        let inside = other.0.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        let (Some(inside), Some('}')) = (inside, self.0.pop()) else {
+            return self;
+        };
+        let comma = if self.0 == "{" || inside.is_empty() { "" } else { "," };
+        self.0.extend([comma, inside, "}"]);
+        self
+    }
+
     /// The text.
     pub(crate) fn into_line(self) -> String {
         self.0
@@ -141,5 +152,9 @@ mod tests {
             r#"{"type":"x\"\n\u0000","b":[true,{"z":1,"a":null}],"c":0.5,"d":-1}"#
         );
         assert_eq!(object! {}.with("a", 1).into_line(), r#"{"a":1}"#);
+        let one = object! { "a": 1 };
+        assert_eq!(one.clone().joined(&object! { "b": 2 }).into_line(), r#"{"a":1,"b":2}"#);
+        assert_eq!(one.clone().joined(&object! {}), one);
+        assert_eq!(object! {}.joined(&one), one);
     }
 }

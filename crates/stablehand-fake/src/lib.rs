@@ -3,7 +3,8 @@
 //! A program that starts coding agents has to be tested with agents that hang, crash, lose their
 //! output, leave processes behind, ask and fail; real ones do that rarely, slowly and at a price.
 //! This crate is such an agent: [`script`] is a text with one step a line, [`perform`] does what it
-//! says with real processes, pipes and signals, and one small writer per dialect says it in the
+//! says with real processes, pipes and signals, [`hooks`] has the rules by which three of the agents run
+//! the hooks of their users, and one small writer per dialect says it in the
 //! agent's own JSON: Cursor, Claude Code, Codex (both protocols), Gemini CLI, OpenCode and Qwen Code. [`scene`]
 //! has ready scripts, [`native`] reads the arguments that a real agent would be given, [`shim`]
 //! writes programs that stand in for the real ones on PATH.
@@ -12,8 +13,10 @@
 //! of it. It decides nothing about supervision and knows nothing of the rest but the dialects' names.
 
 pub mod act;
+mod collect;
 mod dialect;
 mod duplex;
+pub mod hooks;
 mod json;
 pub mod native;
 pub mod perform;

@@ -30,6 +30,8 @@ pub struct Native {
     pub asks: bool,
     /// Only the version is wanted.
     pub version: bool,
+    /// Settings, each a file or JSON: hooks may stand in them.
+    pub settings: Vec<String>,
 }
 
 /// Long options of any of the programs that take a value, beside those that are read: what follows
@@ -135,6 +137,7 @@ impl Native {
             "--prompt" | "-p" if is_gemini => self.prompt = value,
             "--include-partial-messages" | "--stream-partial-output" => self.partial = true,
             "--thinking" => self.thinking = true,
+            "--settings" => self.settings.extend(value),
             "--input-format" => self.two_way = value.as_deref() == Some("stream-json"),
             "--permission-prompt-tool" => self.asks = value.as_deref() == Some("stdio"),
             "--version" | "-v" | "-V" => self.version = true,

@@ -6,6 +6,7 @@
 
 mod bulk;
 pub(crate) mod child;
+mod hooked;
 mod record;
 mod shell;
 mod signals;
@@ -15,14 +16,17 @@ pub use bulk::{GIANT_HEAD, GIANT_TAIL};
 pub use child::{FLAG as CHILD_FLAG, main as child_main};
 pub use record::Record;
 
-use crate::act::{Act, Call, Place, Work};
+use crate::act::{Act, Call, Ending, Place, Work};
 use crate::dialect::{self, Said, Speak};
 use crate::duplex::Duplex;
+use crate::hooks::{Consent, Moment, Surroundings};
 use crate::pid;
 use crate::script::Step;
 use crate::voice::{Clock, Identity, Voice};
+use hooked::{Hooked, Reach};
 use shell::{Group, Running};
 use stablehand_core::Dialect;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -59,6 +63,8 @@ pub struct Options {
     pub child_words: Vec<OsString>,
     /// What it exits with when its reader is gone.
     pub closed_code: u8,
+    /// Where its hooks are, and which of them it runs.
+    pub hooks: Surroundings,
 }
 
 /// Ends this process after a time, whatever it does: `SIGALRM`'s default action is the one bound
@@ -78,7 +84,9 @@ pub fn play(sections: &[Vec<Step>], options: Options) -> u8 {
         return 1;
     };
     stage.pass_over(before);
+    stage.hooks_begin_turn(section);
     let flow = stage.section(section);
+    stage.leave(&flow);
     stage.code_of(flow)
 }
 
@@ -93,7 +101,10 @@ pub fn converse(sections: &[Vec<Step>], options: Options) -> u8 {
     loop {
         match stage.next_turn() {
             Ok(Ok(prompt)) => stage.prompt = prompt,
-            Ok(Err(code)) => return code,
+            Ok(Err(code)) => {
+                stage.leave(&Ok(Flow::Next));
+                return code;
+            }
             Err(error) => return stage.failed(&error),
         }
         let Some(section) = sections.get(turn).or(sections.last()) else {
@@ -101,8 +112,9 @@ pub fn converse(sections: &[Vec<Step>], options: Options) -> u8 {
         };
         turn += 1;
         stage.voice.turn_begins();
+        stage.hooks_begin_turn(section);
         match stage.section(section) {
-            Ok(Flow::Next) => {}
+            Ok(Flow::Next | Flow::Over) => {}
             Ok(Flow::Interrupted) => {
                 if let Err(error) = stage.break_off() {
                     return stage.failed(&error);
@@ -122,6 +134,8 @@ enum Flow {
     Exit(u8),
     /// Nothing in this turn: somebody broke it off.
     Interrupted,
+    /// Nothing in this turn: a hook has ended it.
+    Over,
 }
 
 #[derive(Debug)]
@@ -139,10 +153,15 @@ struct Stage {
     last_child: Option<i32>,
     running: Vec<(Call, Running)>,
     duplex: Option<Duplex>,
+    hooks: Option<Hooked>,
 }
 
 impl Stage {
     fn new(options: Options, duplex: Option<Duplex>) -> Option<Stage> {
+        let hooks = Hooked::find(options.dialect, &options.hooks);
+        for found in hooks.iter().flat_map(Hooked::found) {
+            options.record.append_run("hooks.jsonl", &found.to_string());
+        }
         Some(Stage {
             dialect: options.dialect,
             writer: dialect::writer(options.dialect)?,
@@ -157,6 +176,7 @@ impl Stage {
             last_child: None,
             running: Vec::new(),
             duplex,
+            hooks,
         })
     }
 
@@ -170,6 +190,12 @@ impl Stage {
                     let act = Act::Message(text.clone(), *place);
                     self.writer.speak(&act, &mut self.voice, &mut unsaid);
                 }
+                Step::Save(call) => {
+                    let ends = Act::ToolEnds(call.clone(), Ending::Well);
+                    for act in [Act::ToolBegins(call.clone()), ends] {
+                        self.writer.speak(&act, &mut self.voice, &mut unsaid);
+                    }
+                }
                 Step::Think(text) => {
                     for act in [Act::ThoughtPiece(text.clone()), Act::ThoughtEnds] {
                         self.writer.speak(&act, &mut self.voice, &mut unsaid);
@@ -182,6 +208,10 @@ impl Stage {
 
     fn section(&mut self, section: &[Step]) -> io::Result<Flow> {
         for step in section {
+            let flow = self.hooks_before(step)?;
+            if flow != Flow::Next {
+                return Ok(flow);
+            }
             let flow = self.step(step)?;
             if flow != Flow::Next {
                 return Ok(flow);
@@ -199,7 +229,7 @@ impl Stage {
     fn code_of(&self, flow: io::Result<Flow>) -> u8 {
         match flow {
             Ok(Flow::Exit(code)) => code,
-            Ok(Flow::Next | Flow::Interrupted) => self.writer.exit_code(),
+            Ok(Flow::Next | Flow::Interrupted | Flow::Over) => self.writer.exit_code(),
             Err(error) => self.failed(&error),
         }
     }
@@ -215,14 +245,20 @@ impl Stage {
 
     fn step(&mut self, step: &Step) -> io::Result<Flow> {
         match step {
-            Step::Tell(act) => self.tell(act)?,
-            Step::TellPrompt => self.tell(&Act::Prompt(self.prompt.clone()))?,
+            Step::Tell(act) => return self.act(act),
+            Step::TellPrompt => return self.act(&Act::Prompt(self.prompt.clone())),
             Step::Think(text) => return self.think(text),
             Step::Message(text, place) => return self.message(text, *place),
+            Step::Recall => return self.recall(),
+            Step::Compact => self.hooks_hear(&Moment::Compacts),
             Step::Cut(text) => self.cut(text)?,
-            Step::Start(call) => self.start(call)?,
+            Step::Start(call) => return self.start(call),
             Step::Finish(id) => return self.finish(id),
+            Step::Save(call) => return self.save(call),
             Step::Ask(call) => return self.ask(call),
+            Step::Hooks(mode) => self.set_hooks(*mode),
+            // Taken before the section began.
+            Step::WhenFollowed(_) => {}
             Step::Pace(pace) => self.pace = *pace,
             Step::WhenResumed(steps) if self.voice.id.resumed => return self.section(steps),
             Step::WhenResumed(_) => {}
@@ -347,9 +383,13 @@ impl Stage {
         self.write(last.get(..half).unwrap_or_default().as_bytes())
     }
 
-    fn start(&mut self, call: &Call) -> io::Result<()> {
+    fn start(&mut self, call: &Call) -> io::Result<Flow> {
         self.tell(&Act::ToolBegins(call.clone()))?;
-        self.launch(call)
+        match self.permit(call, Consent::Open)? {
+            Ok(call) => self.launch(&call)?,
+            Err(flow) => return Ok(flow),
+        }
+        Ok(Flow::Next)
     }
 
     fn launch(&mut self, call: &Call) -> io::Result<()> {
@@ -358,12 +398,17 @@ impl Stage {
         };
         let group = if self.duplex.is_some() { Group::Own } else { Group::Ours };
         let cwd = Path::new(&self.voice.id.cwd);
-        let running = Running::start(command, cwd, *timeout, group)?;
+        let none = BTreeMap::new();
+        let env = self.hooks.as_ref().map_or(&none, |hooks| &hooks.env);
+        let running = Running::start(command, cwd, *timeout, group, env)?;
         self.running.push((call.clone(), running));
         Ok(())
     }
 
     fn finish(&mut self, id: &str) -> io::Result<Flow> {
+        if self.is_refused(id) {
+            return Ok(Flow::Next);
+        }
         loop {
             let at = self.running.iter().position(|(call, _)| call.id == id);
             let Some((call, running)) = at.and_then(|at| self.running.get_mut(at)) else {
@@ -373,8 +418,7 @@ impl Stage {
             if let Some(ending) = running.ended()? {
                 let call = call.clone();
                 self.running.retain(|(running, _)| running.id != id);
-                self.tell(&Act::ToolEnds(call, ending))?;
-                return Ok(Flow::Next);
+                return self.ended(&call, ending, Reach::Inside);
             }
             let flow = self.wait(LOOK)?;
             if flow != Flow::Next {

@@ -23,7 +23,8 @@
 //! start ID TIMEOUT COMMAND       the same, but the script goes on; and finish ID
 //! ask ID TIMEOUT COMMAND         as `run`, if whoever is asked says yes
 //! read|edit ID PATH              and read-done|edit-done ID PATH
-//! write ID PATH TEXT             and write-done ID PATH TEXT; no file is written
+//! write ID PATH TEXT             and write-done ID PATH TEXT; written only within a workspace with hooks
+//! save ID PATH TEXT              a file that is really written, from its beginning to its end
 //! mcp ID SERVER TOOL             and mcp-done ID SERVER TOOL
 //! task ID TEXT                   and task-done ID TEXT (a sub-agent)
 //! plan [x] TEXT | [>] TEXT | [ ] TEXT      the list of things to do: done, begun, open
@@ -32,6 +33,15 @@
 //! error TROUBLE                  the turn fails, in the agent's own words, with its exit code
 //! result TEXT | result-error TEXT          the turn is over
 //! done                           the turn is over; the final text is what was said
+//! ```
+//!
+//! About hooks, where there are any (see `hooks`); without them nothing is done:
+//!
+//! ```text
+//! hooks all|print|old|none       which of them are run from here on
+//! compact                        the conversation is made shorter, which only hooks hear of
+//! recall                         a message with everything that hooks have told the model
+//! when-followed STEP             only when a hook keeps the turn going, once for each time
 //! ```
 //!
 //! Only in Cursor's dialect:
@@ -73,6 +83,7 @@ mod said;
 mod words;
 
 use crate::act::{Act, Call, Place};
+use crate::hooks::Mode;
 use nix::sys::signal::Signal;
 use stablehand_core::Dialect;
 use std::borrow::Cow;
@@ -101,6 +112,16 @@ pub enum Step {
     Start(Call),
     /// Waits for a command that was started, and tells its end.
     Finish(String),
+    /// Really writes a file, and tells the beginning and the end of it.
+    Save(Call),
+    /// Runs other hooks from here on.
+    Hooks(Mode),
+    /// Makes the conversation shorter.
+    Compact,
+    /// Says what hooks have told the model.
+    Recall,
+    /// Steps for each time that a hook keeps the turn going.
+    WhenFollowed(Vec<Step>),
     /// Asks first, then runs a command or tells that it was refused.
     Ask(Call),
     /// From here on, the time between two words of a text.
@@ -295,6 +316,13 @@ fn parse_line(line: &str, dialect: Dialect) -> Result<Vec<Step>, Refusal> {
         "wait-file" => Step::WaitFile(words.next()?.to_owned()),
         "wait-child" => Step::WaitChild,
         "touch" => Step::Touch(words.next()?.to_owned()),
+        "hooks" => {
+            let mode = Mode::from_word(words.next()?);
+            Step::Hooks(mode.ok_or("neither `all`, `print`, `old` nor `none`")?)
+        }
+        "compact" => Step::Compact,
+        "recall" => Step::Recall,
+        "when-followed" => Step::WhenFollowed(parse_line(words.rest(), dialect)?),
         "when-resumed" => Step::WhenResumed(parse_line(words.rest(), dialect)?),
         "ignore" => {
             let names = words.rest().split_whitespace();

@@ -1,11 +1,14 @@
 //! The `fake-agent` binary of the tests: `stablehand_fake` with everything from the environment.
 //!
-//! It reads only `FAKE_AGENT_SCRIPT` (the script), `FAKE_AGENT_DIALECT` (Cursor's, unless it is set)
-//! and `FAKE_AGENT_RECORD` (the folder in which it notes what it was given and which processes it
-//! made); its command-line arguments are recorded and otherwise ignored. Whatever the script says,
-//! it is gone after [`LONGEST_LIFE`], so that a failing test leaves nothing for ever.
+//! It reads only `FAKE_AGENT_SCRIPT` (the script), `FAKE_AGENT_DIALECT` (Cursor's, unless it is set),
+//! `FAKE_AGENT_RECORD` (the folder in which it notes what it was given and which processes it made)
+//! and, as the real agents do, the hook files of its workspace and of `HOME` (`FAKE_AGENT_HOOKS` says
+//! which of them it runs). Of its command-line arguments those that say where hooks are matter, the
+//! others are recorded and ignored. Whatever the script says, it is gone after [`LONGEST_LIFE`], so that a failing test leaves nothing for ever.
 
 use stablehand_core::Dialect;
+use stablehand_fake::hooks::{Mode, Surroundings};
+use stablehand_fake::native::Native;
 use stablehand_fake::perform::{self, Options, Record};
 use stablehand_fake::script::{self, Step};
 use stablehand_fake::{Clock, Identity};
@@ -21,6 +24,8 @@ pub const SCRIPT_VARIABLE: &str = "FAKE_AGENT_SCRIPT";
 pub const RECORD_VARIABLE: &str = "FAKE_AGENT_RECORD";
 /// The dialect, by its name.
 pub const DIALECT_VARIABLE: &str = "FAKE_AGENT_DIALECT";
+/// Which hooks it runs: `print`, unless it is set, `all`, `old` or `none`.
+pub const HOOKS_VARIABLE: &str = "FAKE_AGENT_HOOKS";
 
 /// Exit code for a script that cannot be read or has no section for this start.
 const BAD_SCRIPT: u8 = 96;
@@ -54,8 +59,23 @@ pub fn main() -> ExitCode {
         speed: 1.0,
         child_words: Vec::new(),
         closed_code: OUTPUT_CLOSED,
+        hooks: surroundings(dialect),
     };
     ExitCode::from(perform::play(&sections, options))
+}
+
+fn surroundings(dialect: Dialect) -> Surroundings {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let native = Native::read(dialect, &arguments);
+    let mode = std::env::var(HOOKS_VARIABLE).ok().and_then(|word| Mode::from_word(&word));
+    Surroundings {
+        mode: mode.unwrap_or_default(),
+        workspace: native.cwd.or_else(|| std::env::current_dir().ok()).unwrap_or_default(),
+        home: std::env::home_dir(),
+        settings: native.settings,
+        system_settings: std::env::var_os(stablehand_fake::hooks::SYSTEM_SETTINGS).map(Into::into),
+        environment: std::env::vars_os().collect(),
+    }
 }
 
 fn sections(dialect: Dialect, number: usize) -> Result<Vec<Vec<Step>>, String> {

@@ -13,6 +13,8 @@ use crate::act::{Act, Call, Ending, Trouble};
 use crate::json::{Json, NULL, list, object};
 use crate::voice::Voice;
 use calls::Open;
+
+pub(crate) use calls::given;
 use serde_json::json;
 
 /// The version whose shapes these are.
@@ -106,11 +108,19 @@ impl Speak for Claude {
 
     fn ask(&mut self, call: &Call, voice: &mut Voice, said: &mut Said) -> Option<String> {
         self.call_begins(call, voice, said);
+        self.question(call, voice, said)
+    }
+
+    fn native(&self, id: &str) -> Option<String> {
+        self.open.iter().find(|open| open.id == id).map(|open| open.native.clone())
+    }
+
+    fn question(&mut self, call: &Call, voice: &mut Voice, said: &mut Said) -> Option<String> {
         if !voice.id.asks {
             return None;
         }
         let id = voice.uuid();
-        said.line(self.question(&id, call));
+        said.line(self.question_line(&id, call));
         Some(id)
     }
 

@@ -217,7 +217,7 @@ fn shell_args(command: &str, timeout_ms: u64, background: bool) -> Json {
 /// The result of a call: a non-zero exit code is a `failure`, as in Cursor.
 fn result(call: &Call, ending: &Ending) -> Json {
     if let Ending::Refused { reason } = ending {
-        return object! { "rejected": object! { "reason": reason } };
+        return object! { "rejected": rejected(call, reason) };
     }
     let success = match &call.work {
         Work::Shell { command, .. } => return shell_result(command, ending),
@@ -238,6 +238,17 @@ fn result(call: &Call, ending: &Ending) -> Json {
         },
     };
     object! { "success": success }
+}
+
+fn rejected(call: &Call, reason: &str) -> Json {
+    match &call.work {
+        Work::Shell { command, .. } => object! {
+            "command": command, "workingDirectory": "", "reason": reason, "isReadonly": false,
+        },
+        Work::Write { path, .. } => object! { "path": path, "reason": reason },
+        Work::Mcp { .. } => object! { "reason": reason, "isReadonly": false },
+        Work::Read { .. } | Work::Task { .. } => object! { "reason": reason },
+    }
 }
 
 fn shell_result(command: &str, ending: &Ending) -> Json {

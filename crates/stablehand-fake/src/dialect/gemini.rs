@@ -97,6 +97,13 @@ impl Speak for Gemini {
         }
     }
 
+    fn blocked(&mut self, reason: &str, voice: &mut Voice, said: &mut Said) {
+        said.line(object! {
+            "type": "error", "timestamp": voice.stamp(), "severity": "warning",
+            "message": format!("Agent execution blocked: {reason}"),
+        });
+    }
+
     fn exit_code(&self) -> u8 {
         self.exit_code
     }
@@ -139,7 +146,8 @@ fn call_id(call: &Call, voice: &Voice) -> String {
     format!("{}__fc_{}_0", given(call).0, voice.call("", &call.id))
 }
 
-fn given(call: &Call) -> (String, Json) {
+/// The name of a tool, and what it is given.
+pub(crate) fn given(call: &Call) -> (String, Json) {
     match &call.work {
         Work::Shell { command, .. } => (
             "run_shell_command".to_owned(),
@@ -169,7 +177,7 @@ fn tool_result(call: &Call, ending: &Ending, voice: &mut Voice, said: &mut Said)
         (Ending::Refused { reason }, _) => line
             .with("status", "error")
             .with("output", reason)
-            .with("error", object! { "type": "execution_denied", "message": reason }),
+            .with("error", object! { "type": "policy_violation", "message": reason }),
         (_, Work::Shell { .. }) => {
             // What a command printed is shown without the end of its last line.
             let output = output_of(ending);

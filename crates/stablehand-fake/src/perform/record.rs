@@ -1,7 +1,8 @@
 //! What the fake agent notes about itself, as files in one folder.
 //!
 //! Owns the names: `N.argv.json`, `N.env.json`, `N.cwd`, `N.stdin` for the N-th start, `*.pid` for
-//! every process ever made, and whatever a script touches.
+//! every process ever made, `N.hooks.jsonl` and `N.context.jsonl` for what hooks did and told the
+//! model, and whatever a script touches.
 
 use crate::pid;
 use std::collections::BTreeMap;
@@ -61,6 +62,13 @@ impl Record {
     /// Notes something of this start: `N.NAME`.
     pub fn note_run(&self, name: &str, bytes: &[u8]) {
         self.note(&format!("{}.{name}", self.number), bytes);
+    }
+
+    /// Adds a line to something of this start: `N.NAME`.
+    pub(crate) fn append_run(&self, name: &str, line: &str) {
+        if let Some(folder) = &self.folder {
+            append(&folder.join(format!("{}.{name}", self.number)), &format!("{line}\n"));
+        }
     }
 
     pub(crate) fn note(&self, name: &str, bytes: &[u8]) {

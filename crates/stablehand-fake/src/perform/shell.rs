@@ -4,22 +4,18 @@
 //! Whoever performs the script decides how to wait.
 
 use crate::act::Ending;
+use crate::collect::{Collector, DRAIN};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use std::io::{self, Read};
+use std::collections::BTreeMap;
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The exit code of a command that took too long, as `timeout` has it.
 const TIMED_OUT: i32 = 124;
-
-/// How long the output of a command that has ended may still be on its way. A process that it left
-/// in the background may hold the pipe for ever.
-const DRAIN: Duration = Duration::from_millis(200);
 
 /// Whether a command is in our process group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,15 +38,16 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts it with nothing to read.
+    /// Starts it with nothing to read, and with what hooks have added to the environment.
     pub(super) fn start(
         command: &str,
         cwd: &Path,
         timeout: Option<Duration>,
         group: Group,
+        env: &BTreeMap<String, String>,
     ) -> io::Result<Running> {
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", command]).stdin(Stdio::null());
+        shell.args(["-c", command]).envs(env).stdin(Stdio::null());
         if cwd.is_dir() {
             shell.current_dir(cwd);
         }
@@ -98,47 +95,17 @@ impl Running {
     }
 }
 
-/// What comes through a pipe.
-#[derive(Debug)]
-struct Collector {
-    bytes: Arc<Mutex<Vec<u8>>>,
-    reader: Option<JoinHandle<()>>,
-}
-
-impl Collector {
-    fn of(pipe: Option<impl Read + Send + 'static>) -> Collector {
-        let bytes = Arc::new(Mutex::new(Vec::new()));
-        let into = Arc::clone(&bytes);
-        let reader = pipe.map(|mut pipe| {
-            std::thread::spawn(move || {
-                let mut block = vec![0; 64 << 10];
-                while let Ok(count @ 1..) = pipe.read(&mut block) {
-                    let read = block.get(..count).unwrap_or_default();
-                    into.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(read);
-                }
-            })
-        });
-        Collector { bytes, reader }
-    }
-
-    /// Everything, or what there is at that time.
-    fn text(&mut self, until: Instant) -> String {
-        while self.reader.as_ref().is_some_and(|reader| !reader.is_finished())
-            && Instant::now() < until
-        {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn start(command: &str, timeout: Option<Duration>) -> Running {
+        let env = BTreeMap::new();
+        Running::start(command, Path::new("/"), timeout, Group::Own, &env).unwrap()
+    }
+
     fn end_of(command: &str, timeout: Option<Duration>) -> Ending {
-        let mut running = Running::start(command, Path::new("/"), timeout, Group::Own).unwrap();
+        let mut running = start(command, timeout);
         loop {
             if let Some(ending) = running.ended().unwrap() {
                 return ending;

@@ -7,6 +7,7 @@ use super::{Flow, Stage};
 use crate::act::{Act, Call, Ending, Place, Work};
 use crate::dialect::{self, Said};
 use crate::duplex::{Duplex, News, Verdict};
+use crate::hooks::{Consent, Moment};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ impl Stage {
             }
         }
         self.tell(&Act::ThoughtEnds)?;
+        self.hooks_hear(&Moment::Thought(text));
         Ok(Flow::Next)
     }
 
@@ -44,6 +46,7 @@ impl Stage {
             }
         }
         self.tell(&Act::Message(text.to_owned(), place))?;
+        self.hooks_hear(&Moment::Message(text));
         Ok(Flow::Next)
     }
 
@@ -52,6 +55,17 @@ impl Stage {
     }
 
     pub(super) fn ask(&mut self, call: &Call) -> io::Result<Flow> {
+        if self.hooks.is_some() {
+            // Hooks come before the question, and may spare it.
+            self.tell(&Act::ToolBegins(call.clone()))?;
+            return match self.permit(call, Consent::Needed)? {
+                Ok(call) => {
+                    self.launch(&call)?;
+                    self.finish(&call.id)
+                }
+                Err(flow) => Ok(flow),
+            };
+        }
         let mut said = Said::default();
         let question = self.writer.ask(call, &mut self.voice, &mut said);
         self.emit(said)?;
@@ -84,7 +98,7 @@ impl Stage {
     }
 
     /// Waits for the answer to a question; an inner error is the end of the turn.
-    fn wait_for_answer(&mut self, question: &str) -> io::Result<Result<Verdict, Flow>> {
+    pub(super) fn wait_for_answer(&mut self, question: &str) -> io::Result<Result<Verdict, Flow>> {
         loop {
             match self.listen(None)? {
                 Some(News::Answer { to, verdict }) if to == question => return Ok(Ok(verdict)),

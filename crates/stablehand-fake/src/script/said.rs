@@ -88,6 +88,11 @@ fn tool(verb: &str, words: &mut Words<'_>) -> Result<Option<Vec<Step>>, Refusal>
             vec![Step::Start(call), Step::Finish(id)]
         }
         "ask" => vec![Step::Ask(shell(words)?)],
+        "save" => {
+            let (id, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+            let work = Work::Write { path, content: text(words.rest())? };
+            vec![Step::Save(Call { id, work })]
+        }
         "shell-done" => {
             let id = words.next()?.to_owned();
             let code = number(words.next()?)?;

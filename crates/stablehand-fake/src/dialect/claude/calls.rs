@@ -153,7 +153,7 @@ impl Claude {
     }
 
     /// The question whether a call may run.
-    pub(super) fn question(&self, id: &str, call: &Call) -> Json {
+    pub(super) fn question_line(&self, id: &str, call: &Call) -> Json {
         let (name, input) = given(call);
         let native = self.open.iter().find(|open| open.id == call.id).map(|open| &open.native);
         let description = match &call.work {
@@ -183,7 +183,8 @@ fn result_line(result: Json, detail: Json, meta: Json, voice: &mut Voice) -> Jso
     }
 }
 
-fn given(call: &Call) -> (String, Json) {
+/// The name of a tool, and what it is given.
+pub(crate) fn given(call: &Call) -> (String, Json) {
     match &call.work {
         Work::Shell { command, timeout } => {
             let mut input =
