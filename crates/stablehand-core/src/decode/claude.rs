@@ -13,6 +13,7 @@ mod ending;
 mod fields;
 mod flavor;
 mod outcome;
+mod proposal;
 mod speak;
 mod system;
 mod table;

@@ -103,6 +103,17 @@ struct Waiting {
     otherwise: Answer,
 }
 
+/// A question, as the agent put it.
+#[derive(Debug)]
+struct Asked {
+    id: String,
+    call: Option<CallId>,
+    what: String,
+    options: Vec<String>,
+    /// What it is about, where the question says so itself.
+    tool: Option<Box<Tool>>,
+}
+
 /// So many calls that have begun are remembered.
 const MOST_CALLS: usize = 64;
 
@@ -116,8 +127,8 @@ pub(super) struct Talk {
     last: bool,
     /// Questions that wait for somebody, and since when.
     waiting: Vec<Waiting>,
-    /// Questions that came with the last chunk, and the calls that they are about.
-    asked: Vec<(String, Option<CallId>)>,
+    /// Questions that came with the last chunk.
+    asked: Vec<Asked>,
     /// Calls that have begun, where a policy wants to see them.
     calls: VecDeque<Tool>,
     /// A turn ended with the last chunk.
@@ -155,8 +166,14 @@ impl Talk {
     /// An event of the agent.
     pub(super) fn saw(&mut self, event: &EventKind) {
         match event {
-            EventKind::ApprovalRequested { id, call, .. } => {
-                self.asked.push((id.clone(), call.clone()));
+            EventKind::ApprovalRequested { id, call, what, options, tool, .. } => {
+                self.asked.push(Asked {
+                    id: id.clone(),
+                    call: call.clone(),
+                    what: what.clone(),
+                    options: options.clone(),
+                    tool: tool.clone(),
+                });
             }
             EventKind::ApprovalResolved { id, .. } => self.waiting.retain(|open| open.id != *id),
             EventKind::ItemStarted { item } => {
@@ -266,8 +283,8 @@ impl Driver<'_> {
         let ended = std::mem::take(&mut talk.ended);
         let overdue = talk.cancel_by.take_if(|by| *by <= now).is_some();
         self.say(Said::Reply, &replies);
-        for (id, call) in asked {
-            self.was_asked(id, call.as_ref(), now);
+        for asked in asked {
+            self.was_asked(asked, now);
         }
         if overdue {
             let text =
@@ -286,11 +303,12 @@ impl Driver<'_> {
         self.hold_for_questions(now);
     }
 
-    fn was_asked(&mut self, id: String, call: Option<&CallId>, now: Moment) {
+    fn was_asked(&mut self, mut asked: Asked, now: Moment) {
         let Some(talk) = &mut self.talk else { return };
-        if !talk.speaker.is_open(&id) {
+        if !talk.speaker.is_open(&asked.id) {
             return; // The speaker has declined it already.
         }
+        let id = asked.id.clone();
         match talk.approvals.clone() {
             Approvals::Ask { .. } => {
                 let otherwise = deny("denied: nobody answered in time");
@@ -299,17 +317,32 @@ impl Driver<'_> {
             Approvals::Allow => self.answer(&id, &Answer::Allow, "policy"),
             Approvals::Deny => self.answer(&id, &deny("denied: nobody is there to ask"), "policy"),
             Approvals::Policy { gate, attendance } => {
-                let tool = talk.calls.iter().find(|tool| Some(&tool.call) == call);
-                let decision = gate.judge(tool);
-                self.rule(id, &decision, attendance, now);
+                let known = talk.calls.iter().find(|tool| Some(&tool.call) == asked.call.as_ref());
+                if let Some(tool) = known {
+                    asked.tool = Some(Box::new(tool.clone()));
+                }
+                let decision = gate.judge(asked.tool.as_deref());
+                self.rule(asked, &decision, attendance, now);
             }
         }
     }
 
     /// Carries out what the policy says, and puts it on record first.
-    fn rule(&mut self, id: String, decision: &Decision, attendance: Attendance, now: Moment) {
+    fn rule(&mut self, asked: Asked, decision: &Decision, attendance: Attendance, now: Moment) {
+        let Asked { id, call, what, options, tool } = asked;
         let fields = json!({ "id": id, "decision": decision });
-        self.log.decide(Level::Info, "policy_decided", &fields, None);
+        // Whoever is to answer must know that it is for them, and why.
+        let is_for_person =
+            decision.action == Action::Ask && matches!(attendance, Attendance::Person { .. });
+        let question = is_for_person.then(|| EventKind::ApprovalRequested {
+            id: id.clone(),
+            call,
+            what,
+            options,
+            tool,
+            why: Some(decision.reason.clone()),
+        });
+        self.log.decide(Level::Info, "policy_decided", &fields, question.as_ref());
         let by = match &decision.rule {
             Some(rule) => rule.to_string(),
             None => "policy".to_owned(),
@@ -339,6 +372,23 @@ impl Driver<'_> {
         let due: Vec<Waiting> = talk.waiting.extract_if(.., |open| late(open)).collect();
         for open in due {
             self.answer(&open.id, &open.otherwise, "timeout");
+        }
+    }
+
+    /// Nobody answers any more: every question becomes what it is without anybody.
+    fn left_alone(&mut self) {
+        let Some(talk) = &mut self.talk else { return };
+        match &mut talk.approvals {
+            Approvals::Policy { attendance, .. } => *attendance = Attendance::Nobody,
+            Approvals::Ask { .. } => talk.approvals = Approvals::Deny,
+            Approvals::Allow | Approvals::Deny => return,
+        }
+        let waiting = std::mem::take(&mut talk.waiting);
+        let text = "nobody is there to answer questions any more";
+        let fields = json!({ "waiting": waiting.len(), "text": text });
+        self.log.decide(Level::Info, "left_alone", &fields, None);
+        for open in waiting {
+            self.answer(&open.id, &open.otherwise, "unattended");
         }
     }
 
@@ -409,6 +459,14 @@ impl Driver<'_> {
             Request::Cancel => self.cancel(now),
             Request::Answer { id, answer } => {
                 self.answer(&id, &answer, "person");
+                self.hold_for_questions(now);
+            }
+            Request::RuleWritten { id, rule, text } => {
+                let fields = json!({ "id": id, "rule": rule, "text": text });
+                self.log.decide(Level::Info, "rule_written", &fields, None);
+            }
+            Request::NobodyThere => {
+                self.left_alone();
                 self.hold_for_questions(now);
             }
             Request::Stop { .. } | Request::Dump | Request::ReaderGone | Request::Resize(_) => {}
