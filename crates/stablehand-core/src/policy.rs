@@ -10,6 +10,7 @@
 
 mod call;
 mod cases;
+mod exact;
 mod file;
 mod hazard;
 mod host;
@@ -30,6 +31,7 @@ mod tests;
 
 pub use call::{Action, Call, Decision, Judged, RuleRef, World};
 pub use cases::{CaseFailure, CaseTable};
+pub use exact::NoExactRule;
 pub use file::PolicyError;
 pub use profile::{ALL as PROFILES, by_name as profile};
 pub use tools::{input_of, kind_by_word, kind_of};

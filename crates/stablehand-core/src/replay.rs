@@ -98,7 +98,7 @@ impl EventReader {
     /// An event that is in the log as such, and what follows from it; where it came from.
     fn ours(&mut self, event: EventKind, fields: &Object<'_>) -> Origin {
         let origin = match &event {
-            EventKind::HookReceived { .. } | EventKind::ApprovalRequested { .. } => Origin::Hook,
+            EventKind::HookReceived { .. } => Origin::Hook,
             _ => Origin::Supervisor,
         };
         let mut more = Vec::new();

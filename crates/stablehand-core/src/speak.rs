@@ -41,6 +41,11 @@ pub enum Access {
 pub enum Answer {
     /// Yes, this once.
     Allow,
+    /// Yes, this once, and with this input instead of the agent's own. Not every agent can.
+    AllowWith {
+        /// What the tool is given.
+        input: serde_json::Value,
+    },
     /// Yes, and for the rest of the session.
     AllowAlways,
     /// No; the agent is told why and goes on.
@@ -57,6 +62,7 @@ impl Answer {
     pub fn word(&self) -> &str {
         match self {
             Answer::Allow => "allow",
+            Answer::AllowWith { .. } => "allow_with",
             Answer::AllowAlways => "allow_always",
             Answer::Deny { .. } => "deny",
             Answer::Choose(option) => option,

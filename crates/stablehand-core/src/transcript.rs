@@ -108,14 +108,7 @@ impl Transcript {
             EventKind::ItemStarted { item } => self.put(item, Status::Running),
             EventKind::ItemCompleted { item } => self.put(item, Status::Complete),
             EventKind::ItemDelta { id, role, text } => self.grow(*id, *role, text),
-            EventKind::ApprovalRequested { id, what, options, .. } => {
-                self.entries().push(Entry::Approval {
-                    id: id.clone(),
-                    what: what.clone(),
-                    options: options.clone(),
-                    answer: None,
-                });
-            }
+            EventKind::ApprovalRequested { id, what, options, .. } => self.ask(id, what, options),
             EventKind::ApprovalResolved { id, choice, by } => self.answer(id, choice, by),
             EventKind::UsageUpdated { usage } => self.use_up(usage),
             EventKind::ProcessSpawned { .. } => {
@@ -154,6 +147,20 @@ impl Transcript {
                 Entry::Approval { .. } => None,
             }
         })
+    }
+
+    /// A question. Where a policy hands one on to a person it comes again, and is the same.
+    fn ask(&mut self, id: &str, what: &str, options: &[String]) {
+        let entries = self.entries();
+        let open = |entry: &Entry| matches!(entry, Entry::Approval { id: open, answer: None, .. } if open == id);
+        if !entries.iter().any(open) {
+            entries.push(Entry::Approval {
+                id: id.to_owned(),
+                what: what.to_owned(),
+                options: options.to_vec(),
+                answer: None,
+            });
+        }
     }
 
     fn begin_turn(&mut self, prompt: Option<String>) {

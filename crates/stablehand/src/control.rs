@@ -5,6 +5,7 @@
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::{pipe, read, write};
+use stablehand_core::policy::RuleRef;
 use stablehand_core::speak::Answer;
 use stablehand_core::terminal::TerminalSize;
 use std::collections::VecDeque;
@@ -36,6 +37,18 @@ pub enum Request {
         /// The answer.
         answer: Answer,
     },
+    /// Somebody answered "always": a rule was written, and the gate has it. To be put on record.
+    RuleWritten {
+        /// The question that it came from.
+        id: String,
+        /// Where the rule stands.
+        rule: RuleRef,
+        /// The rule, as it was written.
+        text: String,
+    },
+    /// Nobody answers questions any more: those that wait, and all that come, are decided as if
+    /// nobody had ever been there.
+    NobodyThere,
     /// No prompt comes any more: the process may end after the turn that is on.
     Finish,
     /// Our own terminal has another size; an agent at a terminal that follows ours gets it too.

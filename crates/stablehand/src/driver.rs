@@ -155,7 +155,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 prompt,
                 terminal,
                 talk,
-                questions: Questions::default(),
+                questions: Questions::new(&spec.approvals),
                 hooks,
                 facts: Facts::default(),
                 actions: Vec::new(),

@@ -1,21 +1,32 @@
 //! A policy at work on the calls of one agent.
 //!
-//! Owns nothing but what a decision needs: the rules, the world around the workspace, the agent's
-//! name. Who is asked, and what an agent is told, is the driver's; the rules and how they are read
-//! are core's.
+//! Owns the rules, the world around the workspace and the agent's name, and so the rules that come
+//! when somebody says "always": they are written to a file of the user's and hold from then on. Who is
+//! asked, and what an agent is told, is the driver's; the rules and how they are read are core's.
+
+mod remember;
+
+pub use remember::{RememberError, Remembered};
 
 use crate::policy_world::FileWorld;
 use serde_json::Value;
 use stablehand_core::event::Tool;
-use stablehand_core::policy::{Action, Call, Decision, Policy};
+use stablehand_core::policy::{Action, Call, Decision, NoExactRule, Policy};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 /// The rules for what one agent may do.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Gate {
-    policy: Policy,
+    /// They grow when somebody says "always".
+    policy: RwLock<Policy>,
+    /// Held by whoever writes a rule; a decision never waits for a disk.
+    writing: Mutex<()>,
     world: FileWorld,
     agent: String,
+    /// Where such rules are written; nowhere without.
+    rules_file: Option<PathBuf>,
 }
 
 /// Who answers where the policy says `ask`.
@@ -33,7 +44,20 @@ pub enum Attendance {
 impl Gate {
     /// The rules of `policy` for an agent in that world.
     pub fn new(policy: Policy, world: FileWorld, agent: impl Into<String>) -> Gate {
-        Gate { policy, world, agent: agent.into() }
+        let (policy, writing) = (RwLock::new(policy), Mutex::new(()));
+        Gate { policy, writing, world, agent: agent.into(), rules_file: None }
+    }
+
+    /// Where rules are written when somebody says "always": a file of the user's, never a project's.
+    #[must_use]
+    pub fn with_rules_file(mut self, file: Option<PathBuf>) -> Gate {
+        self.rules_file = file;
+        self
+    }
+
+    /// Where rules are written when somebody says "always".
+    pub fn rules_file(&self) -> Option<&Path> {
+        self.rules_file.as_deref()
     }
 
     /// Whether a call may be made. What is asked about no call that we know is for a person.
@@ -48,14 +72,26 @@ impl Gate {
                 parts: Vec::new(),
             };
         };
-        let call = Call {
+        self.rules().decide(&self.call(tool, arguments, cwd), &self.world)
+    }
+
+    /// The rules, as TOML, that "always" would write for a call.
+    pub fn exact_rule(&self, tool: &Tool) -> Result<String, NoExactRule> {
+        self.rules().exact_rule(&self.call(tool, &Value::Null, None), &self.world)
+    }
+
+    fn call<'a>(&'a self, tool: &'a Tool, arguments: &'a Value, cwd: Option<&'a str>) -> Call<'a> {
+        Call {
             agent: &self.agent,
             tool: &tool.name,
             kind: tool.tool_kind,
             input: &tool.input,
             arguments,
             cwd,
-        };
-        self.policy.decide(&call, &self.world)
+        }
+    }
+
+    fn rules(&self) -> std::sync::RwLockReadGuard<'_, Policy> {
+        self.policy.read().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -21,18 +21,20 @@ mod journal;
 mod lasting;
 mod merge;
 mod place;
+mod run;
 mod survey;
 #[cfg(test)]
 mod tests;
 
 pub use command::{can_be_started, program_of};
-pub use form::{Answers, Commands, EventCommand, HookForm, Nesting, Unit};
+pub use form::{Answers, Commands, EventCommand, ForRun, HookForm, Nesting, Unit};
 pub use installation::{
     Change, Ending, Installation, InstalledBy, Release, Repaired, release, repair, running,
 };
 pub use lasting::{Lasting, Preview, install, uninstall};
 pub use merge::{Merged, Unmerged, merge, unmerge};
 pub use place::Target;
+pub use run::{HookRun, HookWish};
 pub use survey::{Finding, OurEntry, Survey, survey};
 
 use crate::agent::Agent;
@@ -162,6 +164,20 @@ pub enum FileError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HookError {
+    /// The agent has none.
+    #[error("{agent} has no hooks that we know")]
+    NoHooks {
+        /// Which agent.
+        agent: &'static str,
+        /// The agents that have some.
+        able: String,
+    },
+    /// No path is short enough for a socket.
+    #[error("there is no place for a socket: every path is too long ({})", tried.join(", "))]
+    NoPlace {
+        /// The folders that were tried.
+        tried: Vec<String>,
+    },
     /// The command could not be written down.
     #[error("the path of the program `{}` is not absolute, or no text", program.display())]
     OddProgram {

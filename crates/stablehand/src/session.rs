@@ -175,6 +175,11 @@ impl Handle {
         self.control.send(Request::Stop { signal: 15 });
     }
 
+    /// The same in requests, for whoever speaks to single runs as well.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
     /// Where a face can look at any time what the agent is doing.
     pub fn status_cell(&self) -> StatusCell {
         self.status.clone()

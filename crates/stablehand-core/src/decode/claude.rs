@@ -14,6 +14,7 @@ mod fields;
 mod flavor;
 mod hook;
 mod outcome;
+mod proposal;
 mod speak;
 mod system;
 mod table;

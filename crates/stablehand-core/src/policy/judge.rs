@@ -34,6 +34,20 @@ pub(super) fn decide(policy: &Policy, call: &Call<'_>, world: &dyn World) -> Dec
     }
 }
 
+/// The parts of a call that are not allowed, each with what was decided of it.
+pub(super) fn not_allowed(
+    policy: &Policy,
+    call: &Call<'_>,
+    world: &dyn World,
+) -> Vec<(Part, Judged)> {
+    let bench = Bench::new(policy);
+    let judged = |part: Part| {
+        let verdict = bench.part(&part, call, world)?;
+        (verdict.judged.action != Action::Allow).then_some((part, verdict.judged))
+    };
+    parts::of(call, world).into_iter().filter_map(judged).collect()
+}
+
 /// The layers with what follows from their order.
 struct Bench<'p> {
     policy: &'p Policy,

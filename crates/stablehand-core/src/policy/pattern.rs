@@ -50,6 +50,12 @@ impl Pattern {
         Ok(Pattern { words, rest })
     }
 
+    /// Whether it stands for one row of words and no other.
+    pub(crate) fn is_exact(&self) -> bool {
+        let literal = |sign: &Sign| matches!(sign, Sign::Char(_));
+        self.rest == Rest::Nothing && self.words.iter().flatten().all(literal)
+    }
+
     /// Whether the command is certainly what the pattern says.
     pub(crate) fn covers(&self, command: &Simple, any_folder: bool) -> bool {
         let mut given = command.words.iter().enumerate();

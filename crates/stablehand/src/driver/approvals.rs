@@ -11,6 +11,7 @@ use crate::gate::{Attendance, Gate};
 use serde_json::{Value, json};
 use stablehand_core::Moment;
 use stablehand_core::event::{EventKind, Tool};
+use stablehand_core::id::CallId;
 use stablehand_core::monitor::Input;
 use stablehand_core::policy::{Action, Decision};
 use stablehand_core::record::Level;
@@ -71,6 +72,12 @@ pub(super) struct Asked<'a> {
     /// The id to answer to.
     pub(super) id: &'a str,
     pub(super) asker: Asker,
+    /// The agent's id of the call, where it has one.
+    pub(super) call: Option<&'a CallId>,
+    /// What is asked, for a person.
+    pub(super) what: &'a str,
+    /// The choices.
+    pub(super) options: &'a [String],
     /// The call that it is about, where that is known.
     pub(super) tool: Option<&'a Tool>,
     /// Everything that the tool is given; `Null` where nobody says.
@@ -89,15 +96,34 @@ struct Question {
     otherwise: Answer,
 }
 
+impl Asked<'_> {
+    /// As an event; the reason is there where a person is to answer.
+    fn event(&self, why: Option<&str>) -> EventKind {
+        EventKind::ApprovalRequested {
+            id: self.id.to_owned(),
+            call: self.call.cloned(),
+            what: self.what.to_owned(),
+            options: self.options.to_vec(),
+            tool: self.tool.cloned().map(Box::new),
+            why: why.map(str::to_owned),
+        }
+    }
+}
+
 /// The questions that wait.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Questions {
+    approvals: Approvals,
     waiting: Vec<Question>,
     /// The monitor knows that somebody is waited for.
     held: bool,
 }
 
 impl Questions {
+    pub(super) fn new(approvals: &Approvals) -> Questions {
+        Questions { approvals: approvals.clone(), waiting: Vec::new(), held: false }
+    }
+
     /// Forgets what was answered or taken back elsewhere.
     pub(super) fn settle(&mut self, id: &str) {
         self.waiting.retain(|open| open.id != id);
@@ -118,10 +144,10 @@ impl Questions {
 impl Driver<'_> {
     /// Judges a question, and answers it or lets it wait.
     pub(super) fn was_asked(&mut self, asked: Asked<'_>, now: Moment) {
-        match self.spec.approvals.clone() {
+        match self.questions.approvals.clone() {
             Approvals::Ask { .. } => {
-                self.announce(asked, None);
-                self.let_wait(asked, deny("denied: nobody answered in time"), now);
+                self.announce(&asked);
+                self.let_wait(&asked, deny("denied: nobody answered in time"), now);
             }
             Approvals::Allow => self.answer(asked.id, asked.asker, &Answer::Allow, "policy"),
             Approvals::Deny => {
@@ -130,42 +156,37 @@ impl Driver<'_> {
             }
             Approvals::Policy { gate, attendance } => {
                 let decision = gate.judge(asked.tool, asked.arguments, asked.cwd);
-                self.announce(asked, Some(&decision));
-                self.rule(asked, &decision, attendance, now);
+                self.rule(&asked, &decision, attendance, now);
             }
         }
     }
 
     /// A question of a hook is in no stream: it is put on record here, for all who show it.
-    fn announce(&mut self, asked: Asked<'_>, decision: Option<&Decision>) {
-        if asked.asker == Asker::Conversation {
-            return;
+    fn announce(&mut self, asked: &Asked<'_>) {
+        if asked.asker != Asker::Conversation {
+            let event = asked.event(None);
+            let fields = json!({ "id": asked.id });
+            self.log.decide(Level::Debug, "approval_requested", &fields, Some(&event));
         }
-        let what = asked.tool.map(|tool| match tool.headline() {
-            "" => tool.name.clone(),
-            headline => format!("{}: {headline}", tool.name),
-        });
-        let call = asked.tool.map(|tool| tool.call.clone()).filter(|call| !call.0.is_empty());
-        let event = EventKind::ApprovalRequested {
-            id: asked.id.to_owned(),
-            call,
-            what: what.unwrap_or_default(),
-            options: Vec::new(),
-            tool: asked.tool.cloned().map(Box::new),
-            why: decision.map(|decision| decision.reason.clone()),
-        };
-        self.log.decide(
-            Level::Debug,
-            "approval_requested",
-            &json!({ "id": asked.id }),
-            Some(&event),
-        );
     }
 
     /// Carries out what the policy says, and puts it on record first.
-    fn rule(&mut self, asked: Asked<'_>, decision: &Decision, attendance: Attendance, now: Moment) {
+    fn rule(
+        &mut self,
+        asked: &Asked<'_>,
+        decision: &Decision,
+        attendance: Attendance,
+        now: Moment,
+    ) {
+        // Whoever is to answer must know that it is for them, and why.
+        let is_for_person =
+            decision.action == Action::Ask && matches!(attendance, Attendance::Person { .. });
+        let question = is_for_person.then(|| asked.event(Some(&decision.reason)));
+        if question.is_none() {
+            self.announce(asked);
+        }
         let fields = json!({ "id": asked.id, "decision": decision });
-        self.log.decide(Level::Info, "policy_decided", &fields, None);
+        self.log.decide(Level::Info, "policy_decided", &fields, question.as_ref());
         let by = match &decision.rule {
             Some(rule) => rule.to_string(),
             None => "policy".to_owned(),
@@ -185,7 +206,23 @@ impl Driver<'_> {
         }
     }
 
-    fn let_wait(&mut self, asked: Asked<'_>, otherwise: Answer, now: Moment) {
+    /// Nobody answers any more: every question becomes what it is without anybody.
+    pub(super) fn left_alone(&mut self) {
+        match &mut self.questions.approvals {
+            Approvals::Policy { attendance, .. } => *attendance = Attendance::Nobody,
+            approvals @ Approvals::Ask { .. } => *approvals = Approvals::Deny,
+            Approvals::Allow | Approvals::Deny => return,
+        }
+        let waiting = std::mem::take(&mut self.questions.waiting);
+        let text = "nobody is there to answer questions any more";
+        let fields = json!({ "waiting": waiting.len(), "text": text });
+        self.log.decide(Level::Info, "left_alone", &fields, None);
+        for open in waiting {
+            self.answer(&open.id, open.asker, &open.otherwise, "unattended");
+        }
+    }
+
+    fn let_wait(&mut self, asked: &Asked<'_>, otherwise: Answer, now: Moment) {
         self.questions.waiting.push(Question {
             id: asked.id.to_owned(),
             asker: asked.asker,
@@ -196,7 +233,7 @@ impl Driver<'_> {
 
     /// When the first question has waited long enough.
     pub(super) fn question_deadline(&self) -> Option<Moment> {
-        let patience = self.spec.approvals.patience();
+        let patience = self.questions.approvals.patience();
         self.questions.waiting.first().zip(patience).map(|(open, p)| open.since.plus(p))
     }
 
@@ -204,7 +241,7 @@ impl Driver<'_> {
     /// waited for.
     pub(super) fn advance_questions(&mut self) {
         let now = self.clock.now();
-        if let Some(patience) = self.spec.approvals.patience() {
+        if let Some(patience) = self.questions.approvals.patience() {
             let late = |open: &Question| open.since.plus(patience) <= now;
             let due: Vec<Question> =
                 self.questions.waiting.extract_if(.., |open| late(open)).collect();

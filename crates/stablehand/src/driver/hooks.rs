@@ -388,9 +388,21 @@ impl Driver<'_> {
             event: call.event.clone(),
             input: tool.map(|tool| tool.input.clone()),
         });
-        let id = format!("hook-{}", call.number);
-        let asker = Asker::Hook(call.number);
-        self.was_asked(Asked { id: &id, asker, tool, arguments, cwd }, now);
+        let what = tool.map(|tool| match tool.headline() {
+            "" => tool.name.clone(),
+            headline => format!("{}: {headline}", tool.name),
+        });
+        let asked = Asked {
+            id: &format!("hook-{}", call.number),
+            asker: Asker::Hook(call.number),
+            call: tool.map(|tool| &tool.call).filter(|call| !call.0.is_empty()),
+            what: what.as_deref().unwrap_or(&call.event),
+            options: &[],
+            tool,
+            arguments,
+            cwd,
+        };
+        self.was_asked(asked, now);
     }
 
     /// Tells a caller something that needs no question.
@@ -423,6 +435,7 @@ impl Driver<'_> {
         };
         let reply = match answer {
             Answer::Allow | Answer::AllowAlways => Reply::Allow { input: None },
+            Answer::AllowWith { input } => Reply::Allow { input: Some(input.clone()) },
             Answer::Deny { message } => Reply::Deny { reason: message.clone() },
             Answer::Choose(option) => {
                 let answer = option.clone();

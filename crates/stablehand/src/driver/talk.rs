@@ -58,6 +58,17 @@ impl Said {
     }
 }
 
+/// A question, as the agent put it.
+#[derive(Debug)]
+struct Put {
+    id: String,
+    call: Option<CallId>,
+    what: String,
+    options: Vec<String>,
+    /// What it is about, where the question says so itself.
+    tool: Option<Box<Tool>>,
+}
+
 /// So many calls that have begun are remembered.
 const MOST_CALLS: usize = 64;
 
@@ -68,8 +79,8 @@ pub(super) struct Talk {
     turn: bool,
     /// No prompt comes any more.
     last: bool,
-    /// Questions that came with the last chunk, and the calls that they are about.
-    asked: Vec<(String, Option<CallId>)>,
+    /// Questions that came with the last chunk.
+    asked: Vec<Put>,
     /// Questions that the agent itself has taken back or answered.
     settled: Vec<String>,
     /// Calls that have begun and are not over: what a question is about.
@@ -108,8 +119,14 @@ impl Talk {
     /// An event of the agent.
     pub(super) fn saw(&mut self, event: &EventKind) {
         match event {
-            EventKind::ApprovalRequested { id, call, .. } => {
-                self.asked.push((id.clone(), call.clone()));
+            EventKind::ApprovalRequested { id, call, what, options, tool, .. } => {
+                self.asked.push(Put {
+                    id: id.clone(),
+                    call: call.clone(),
+                    what: what.clone(),
+                    options: options.clone(),
+                    tool: tool.clone(),
+                });
             }
             EventKind::ApprovalResolved { id, .. } => self.settled.push(id.clone()),
             EventKind::ItemStarted { item } => {
@@ -218,8 +235,8 @@ impl Driver<'_> {
         for id in settled {
             self.questions.settle(&id);
         }
-        for (id, call) in asked {
-            self.asked_in_talk(&id, call.as_ref(), now);
+        for put in asked {
+            self.asked_in_talk(put, now);
         }
         if overdue {
             let text =
@@ -237,16 +254,21 @@ impl Driver<'_> {
         }
     }
 
-    fn asked_in_talk(&mut self, id: &str, call: Option<&CallId>, now: Moment) {
+    fn asked_in_talk(&mut self, put: Put, now: Moment) {
         let Some(talk) = &self.talk else { return };
-        if !talk.speaker.is_open(id) {
+        if !talk.speaker.is_open(&put.id) {
             return; // The speaker has declined it already.
         }
-        let tool = talk.calls.iter().find(|tool| Some(&tool.call) == call).cloned();
+        // What the stream has told of the call is more than what the question says.
+        let told = talk.calls.iter().find(|tool| Some(&tool.call) == put.call.as_ref());
+        let tool = told.cloned().map(Box::new).or(put.tool);
         let asked = Asked {
-            id,
+            id: &put.id,
             asker: Asker::Conversation,
-            tool: tool.as_ref(),
+            call: put.call.as_ref(),
+            what: &put.what,
+            options: &put.options,
+            tool: tool.as_deref(),
             arguments: &Value::Null,
             cwd: None,
         };
@@ -302,6 +324,11 @@ impl Driver<'_> {
             Request::Answer { id, answer } => {
                 self.answer_of_person(&id, &answer);
             }
+            Request::RuleWritten { id, rule, text } => {
+                let fields = json!({ "id": id, "rule": rule, "text": text });
+                self.log.decide(Level::Info, "rule_written", &fields, None);
+            }
+            Request::NobodyThere => self.left_alone(),
             Request::Stop { .. } | Request::Dump | Request::ReaderGone | Request::Resize(_) => {}
         }
     }

@@ -31,6 +31,10 @@ pub struct HookForm {
     pub project: &'static str,
     /// The file of the user.
     pub user: &'static str,
+    /// How hooks are given to it for one run.
+    pub for_run: ForRun,
+    /// Its own rules would refuse, without a terminal, what a hook allows.
+    pub needs_force: bool,
     /// What an event's list holds.
     pub nesting: Nesting,
     /// In what times are given.
@@ -46,6 +50,15 @@ pub struct HookForm {
     pub left_out: &'static [&'static str],
     /// Whether the file itself switches all hooks off, and by which member.
     pub switched_off: fn(&Value) -> Option<&'static str>,
+}
+
+/// How an agent can be given hooks for one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForRun {
+    /// By an argument of this name, with the settings as its value.
+    Argument(&'static str),
+    /// By the file of the project.
+    Merged,
 }
 
 /// What an event's list holds.

@@ -234,11 +234,8 @@ impl Place {
     fn write_and_rename(&self, bytes: &[u8], seen: Option<&Found>) -> Result<bool, HookError> {
         let Some(folder) = &self.folder else { return Ok(false) };
         let new = self.unfinished();
-        let flags = OFlag::O_WRONLY
-            | OFlag::O_CREAT
-            | OFlag::O_EXCL
-            | OFlag::O_NOFOLLOW
-            | OFlag::O_CLOEXEC;
+        let flags =
+            OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let open = openat(folder, new.as_os_str(), flags, Mode::from_bits_truncate(0o644));
         let mut file = File::from(open.map_err(|errno| self.failed("write beside", errno))?);
         let written = file.write_all(bytes);
@@ -253,8 +250,11 @@ impl Place {
             }
             fchmod(&file, mode).map_err(|errno| self.failed("keep the mode of", errno))?;
         }
-        file.sync_all()
-            .map_err(|source| HookError::Io { doing: "write", path: self.path(), source })?;
+        file.sync_all().map_err(|source| HookError::Io {
+            doing: "write",
+            path: self.path(),
+            source,
+        })?;
         if !self.is_still(seen) {
             return Ok(false);
         }
@@ -308,8 +308,7 @@ impl Place {
     /// Whether the file is the one that was read.
     fn is_still(&self, seen: Option<&Found>) -> bool {
         let Some(folder) = &self.folder else { return seen.is_none() };
-        let now =
-            fstatat(folder, self.target.file.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
+        let now = fstatat(folder, self.target.file.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
         let stamp = |stat: &FileStat| {
             let changed = (stat.st_mtime, stat.st_mtime_nsec, stat.st_ctime, stat.st_ctime_nsec);
             (stat.st_dev, stat.st_ino, stat.st_size, changed)

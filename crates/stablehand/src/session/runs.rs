@@ -135,8 +135,14 @@ fn wait_for_prompt(requests: &Requests) -> Next {
             Some(Request::Prompt(text)) => return Next::Prompt(text),
             Some(Request::Finish | Request::Stop { .. } | Request::ReaderGone) => return Next::End,
             // There is no turn to cancel and no question to answer.
-            Some(Request::Cancel | Request::Answer { .. } | Request::Dump | Request::Resize(_)) => {
-            }
+            Some(
+                Request::Cancel
+                | Request::Answer { .. }
+                | Request::RuleWritten { .. }
+                | Request::NobodyThere
+                | Request::Dump
+                | Request::Resize(_),
+            ) => {}
             None => {
                 let mut fds = [PollFd::new(requests.fd(), PollFlags::POLLIN)];
                 let _interrupted = poll(&mut fds, PollTimeout::NONE);

@@ -183,7 +183,8 @@ fn unseen(id: String, item: ItemId) -> Open {
     Open { item, tool: Box::new(tool), asked: None, denied: None }
 }
 
-fn tool_of(call: CallId, name: String, given: Given, step: Option<Value<'_>>) -> Tool {
+/// A call as it begins.
+pub(super) fn tool_of(call: CallId, name: String, given: Given, step: Option<Value<'_>>) -> Tool {
     Tool {
         call,
         name,

@@ -5,8 +5,9 @@
 //! `control_cancel_request` takes a question back.
 
 use super::super::Depth;
-use super::calls::Calls;
+use super::calls::{self, Calls};
 use super::fields::Fields;
+use super::proposal;
 use super::system::Told;
 use super::table::Row;
 use super::tools::{self, cut, first};
@@ -32,14 +33,22 @@ pub(super) fn request(
                 calls.asked(call, &id);
             }
             let name = say("tool_name").unwrap_or_default();
-            let (what, options) = permission(table, &name, request.get("input"));
+            let input = request.get("input");
+            let (what, options) = permission(table, &name, input);
             let call = call.map(CallId);
+            // The call itself was told without what it would change.
+            let about = call.clone().unwrap_or_else(|| CallId(id.clone()));
+            let mut tool =
+                calls::tool_of(about, name.clone(), tools::given(table, &name, input), None);
+            tool.diff = input
+                .filter(|_| depth == Depth::Full)
+                .and_then(|input| proposal::diff(tool.headline(), input));
             Ok(EventKind::ApprovalRequested {
                 id,
                 call,
                 what: cut(what),
                 options,
-                tool: None,
+                tool: Some(Box::new(tool)),
                 why: None,
             })
         }

@@ -66,6 +66,13 @@ impl Speak for ClaudeSpeaker {
             (Question::Tool(input), Answer::Allow | Answer::AllowAlways) => {
                 respond(id, &allowed(input), out);
             }
+            (Question::Tool(_), Answer::AllowWith { input }) => {
+                // Whatever is no object would be no input of a tool.
+                if !input.is_object() {
+                    return Err(no_such_answer(id, answer.word()));
+                }
+                respond(id, &allowed(input), out);
+            }
             (Question::Tool(input), Answer::Choose(option)) => match option.as_str() {
                 "allow" => respond(id, &allowed(input), out),
                 "deny" => respond(id, &denied(""), out),
@@ -81,6 +88,9 @@ impl Speak for ClaudeSpeaker {
                 if ["decline", "cancel"].contains(&word.as_str()) =>
             {
                 respond(id, &json!({ "action": word }), out);
+            }
+            (Question::Elicitation, Answer::AllowWith { input }) => {
+                respond(id, &json!({ "action": "accept", "content": input }), out);
             }
             (Question::Elicitation, _) => {
                 respond(id, &json!({ "action": "accept", "content": {} }), out);
@@ -242,6 +252,21 @@ mod tests {
         assert!(text.contains(r#""updatedInput":{"n":1.50,"file_path":"/w/a"}"#), "{text}");
         let again = speaker.answer("r1", &Answer::Allow, &mut Vec::new());
         assert_eq!(again, Err(Unanswerable::NotOpen { id: "r1".into() }));
+    }
+
+    #[test]
+    fn a_permission_may_come_with_another_input() {
+        let mut speaker = ClaudeSpeaker::default();
+        let asked = r#"{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"rm -r /"}}}"#;
+        hear(&mut speaker, asked);
+        let no_object = Answer::AllowWith { input: json!("ls") };
+        let refused = speaker.answer("r1", &no_object, &mut Vec::new());
+        assert!(matches!(refused, Err(Unanswerable::NoSuchAnswer { .. })));
+        let other = Answer::AllowWith { input: json!({ "command": "ls" }) };
+        let line = said(|out| speaker.answer("r1", &other, out).unwrap());
+        let response = line.pointer("/response/response").unwrap();
+        let expected = json!({ "behavior": "allow", "updatedInput": { "command": "ls" } });
+        assert_eq!(response, &expected);
     }
 
     #[test]

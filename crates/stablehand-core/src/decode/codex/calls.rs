@@ -4,7 +4,7 @@
 //! for parallel. A command may outlive its turn: Codex lets it run and tells its end when it comes.
 
 use super::super::Depth;
-use super::text::{Ids, Pen};
+use super::text::Pen;
 use super::tools;
 use super::wire::{self, Kind, Wire};
 use crate::event::{EventKind, Item, ItemBody, Outcome, TextRole, Tool, ToolKind};
@@ -34,12 +34,19 @@ struct Open {
 
 impl Calls {
     /// Opens a call. One that is told again is the same item.
-    pub(super) fn started(&mut self, wire: &Wire<'_>, ids: &mut Ids, out: &mut Vec<EventKind>) {
+    pub(super) fn started(&mut self, wire: &Wire<'_>, pen: &mut Pen<'_>) {
         let again = self.position(wire.id).and_then(|at| self.open.remove(at));
-        let item = again.map_or_else(|| ids.next(), |open| open.item);
+        let item = again.map_or_else(|| pen.ids.next(), |open| open.item);
         let tool = Box::new(tool_of(wire, item));
-        let body = ItemBody::Tool(tool.clone());
-        out.push(EventKind::ItemStarted { item: Item { id: item, body } });
+        let mut told = tool.clone();
+        if wire.kind == Kind::Patch && pen.depth == Depth::Full {
+            // Whoever is asked whether it may be made must see all of it.
+            let changes = tools::changes(wire);
+            let diff: String = changes.iter().filter_map(tools::Change::with_name).collect();
+            told.diff = Some(diff).filter(|diff| !diff.is_empty());
+        }
+        let body = ItemBody::Tool(told);
+        pen.out.push(EventKind::ItemStarted { item: Item { id: item, body } });
         if self.open.len() >= MOST_OPEN {
             self.open.pop_front();
         }
@@ -59,7 +66,7 @@ impl Calls {
     /// Completes a call; one that was never seen to begin did so now.
     pub(super) fn completed(&mut self, wire: &Wire<'_>, pen: &mut Pen<'_>) {
         if !self.knows(wire.id) {
-            self.started(wire, pen.ids, pen.out);
+            self.started(wire, pen);
         }
         let Some(open) = self.position(wire.id).and_then(|at| self.open.remove(at)) else {
             return;

@@ -250,8 +250,12 @@ impl Kind {
 
     /// The result for an answer; none where there is no such answer.
     fn reply(&self, answer: &Answer) -> Option<serde_json::Value> {
+        if matches!(answer, Answer::AllowWith { .. }) {
+            // The server runs what it asked about, and nothing else.
+            return None;
+        }
         let pick = |allow: &str, always: &str, deny: &str| match answer {
-            Answer::Allow => allow.to_owned(),
+            Answer::Allow | Answer::AllowWith { .. } => allow.to_owned(),
             Answer::AllowAlways => always.to_owned(),
             Answer::Deny { .. } => deny.to_owned(),
             Answer::Choose(option) => option.clone(),
@@ -372,6 +376,16 @@ mod tests {
         let deny = Answer::Deny { message: String::new() };
         let sent = said(|out| speaker.answer("a", &deny, out).unwrap());
         assert_eq!(sent[0]["error"]["code"], -32601);
+    }
+
+    #[test]
+    fn another_input_cannot_be_said() {
+        let mut speaker = with_thread();
+        let asked = r#"{"id":0,"method":"item/commandExecution/requestApproval","params":{}}"#;
+        hear(&mut speaker, asked);
+        let other = Answer::AllowWith { input: json!({ "command": "ls" }) };
+        assert!(speaker.answer("0", &other, &mut Vec::new()).is_err());
+        assert!(speaker.is_open("0"), "it can still be answered");
     }
 
     #[test]

@@ -213,7 +213,8 @@ impl Thread {
                 match phase {
                     Phase::Updated if self.calls.knows(wire.id) => {}
                     Phase::Started | Phase::Updated => {
-                        self.calls.started(wire, &mut self.ids, out);
+                        let mut pen = Pen { depth, ids: &mut self.ids, out };
+                        self.calls.started(wire, &mut pen);
                     }
                     Phase::Completed => {
                         let mut pen = Pen { depth, ids: &mut self.ids, out };

@@ -111,6 +111,15 @@ pub(super) struct Change {
 }
 
 impl Change {
+    /// The same with the names of the file, to stand among others.
+    pub(super) fn with_name(&self) -> Option<String> {
+        let mut diff = self.unified()?;
+        if !diff.ends_with('\n') {
+            diff.push('\n');
+        }
+        Some(format!("--- {0}\n+++ {0}\n{diff}", self.path))
+    }
+
     /// What it changes, as a unified diff: of a file that comes or goes Codex gives the content.
     pub(super) fn unified(&self) -> Option<String> {
         let text = self.diff.as_deref().filter(|text| !text.is_empty())?;

@@ -3,7 +3,7 @@
 //! For a project they go into the file that is the user's own there (`settings.local.json`), which
 //! nobody commits. A hook that fails is a yes; only its own answer is a no.
 
-use crate::hooks::{HookForm, Nesting, Unit};
+use crate::hooks::{ForRun, HookForm, Nesting, Unit};
 use serde_json::Value;
 
 pub(super) const FORM: HookForm = HookForm {
@@ -11,6 +11,8 @@ pub(super) const FORM: HookForm = HookForm {
     variable: "CLAUDE_CONFIG_DIR",
     project: "settings.local.json",
     user: "settings.json",
+    for_run: ForRun::Argument("--settings"),
+    needs_force: false,
     nesting: Nesting::Grouped,
     unit: Unit::Seconds,
     fail_closed: None,

@@ -3,7 +3,7 @@
 //! Its lists hold hooks without groups. A hook that fails is a yes unless it says `failClosed`; an
 //! event that Cursor does not know, or one wrong entry, makes it drop the whole file without a word.
 
-use crate::hooks::{HookForm, Nesting, Unit};
+use crate::hooks::{ForRun, HookForm, Nesting, Unit};
 
 pub(super) const FORM: HookForm = HookForm {
     folder: ".cursor",
@@ -11,6 +11,8 @@ pub(super) const FORM: HookForm = HookForm {
     variable: "",
     project: "hooks.json",
     user: "hooks.json",
+    for_run: ForRun::Merged,
+    needs_force: true,
     nesting: Nesting::Flat,
     unit: Unit::Seconds,
     fail_closed: Some("failClosed"),

@@ -3,7 +3,7 @@
 //! As in Claude Code's, but times are in milliseconds. The hooks around the model are left out: one
 //! of them is run for every piece of an answer.
 
-use crate::hooks::{HookForm, Nesting, Unit};
+use crate::hooks::{ForRun, HookForm, Nesting, Unit};
 use serde_json::Value;
 
 pub(super) const FORM: HookForm = HookForm {
@@ -11,6 +11,8 @@ pub(super) const FORM: HookForm = HookForm {
     variable: "",
     project: "settings.json",
     user: "settings.json",
+    for_run: ForRun::Merged,
+    needs_force: true,
     nesting: Nesting::Grouped,
     unit: Unit::Milliseconds,
     fail_closed: None,
