@@ -54,6 +54,11 @@ pub struct ChoiceArgs {
     #[arg(long, value_name = "FILE|PROFILE", conflicts_with = "force")]
     policy: Vec<String>,
 
+    /// Have the agent call us before every tool and tell us what it does, by its own hooks: for
+    /// cursor, claude and gemini. With a policy this holds agents that do not ask by themselves
+    #[arg(long)]
+    pub hooks: bool,
+
     /// What the agent may do at all: plan (make a plan, change nothing), ask (answer, change
     /// nothing) or edit (change files without asking). Not every agent has every mode
     #[arg(long, value_name = "MODE", value_parser = mode)]
@@ -122,14 +127,8 @@ impl ChoiceArgs {
         if self.policy.is_empty() {
             return Ok(None);
         }
-        if agent.row().two_way.is_none() {
-            let able = Agent::ALL.iter().filter(|agent| agent.row().two_way.is_some());
-            let able: Vec<_> = able.map(|agent| agent.name()).collect();
-            return Err(Failure::usage(format!(
-                "{} does not ask before it acts, so a policy cannot hold it",
-                agent.name()
-            ))
-            .hint(format!("these ask: {}", able.join(", "))));
+        if agent.row().two_way.is_none() && !self.hooks {
+            return Err(unruly(agent));
         }
         let gate = policy::gate(&self.policy, self.workspace.as_deref(), agent, env)?;
         Ok(Some(Arc::new(gate)))
@@ -148,6 +147,20 @@ impl ChoiceArgs {
             None => Ok(env.state()?.join("logs")),
         }
     }
+}
+
+/// Why an agent cannot be held by a policy.
+fn unruly(agent: Agent) -> Failure {
+    let failure = Failure::usage(format!(
+        "{} does not ask before it acts, so a policy cannot hold it",
+        agent.name()
+    ));
+    if agent.row().hooks.is_some() {
+        return failure.hint("add --hooks: then it has to ask before every tool");
+    }
+    let able = Agent::ALL.iter().filter(|agent| agent.row().two_way.is_some());
+    let able: Vec<_> = able.map(|agent| agent.name()).collect();
+    failure.hint(format!("these ask: {}", able.join(", ")))
 }
 
 /// The agent of that name, or which there are.

@@ -27,6 +27,8 @@ pub struct Env {
     pub xdg_state: Option<PathBuf>,
     /// Where configuration belongs, by the XDG convention.
     pub xdg_config: Option<PathBuf>,
+    /// Where sockets belong, by the XDG convention.
+    pub xdg_runtime: Option<PathBuf>,
     /// Our own program.
     pub program: PathBuf,
     /// Whether standard input is a terminal.
@@ -53,6 +55,7 @@ impl Env {
             stablehand_home: var("STABLEHAND_HOME").map(PathBuf::from),
             xdg_state: var("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()),
             xdg_config: var("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute()),
+            xdg_runtime: var("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()),
             program,
             stdin_is_terminal: std::io::stdin().is_terminal(),
             stdout_is_terminal: std::io::stdout().is_terminal(),
@@ -97,6 +100,14 @@ impl Env {
         let home = || self.home.as_ref().map(|home| home.join(".config/stablehand"));
         let folder = self.stablehand_home.clone().or_else(xdg).or_else(home)?;
         Some(folder.join("config.toml"))
+    }
+
+    /// Where a socket may be, the best place first: paths of sockets are short.
+    pub fn socket_places(&self) -> Vec<PathBuf> {
+        let runtime = self.xdg_runtime.as_ref().map(|folder| folder.join("stablehand"));
+        let state = self.state().ok().map(|state| state.join("run"));
+        // The last one is everybody's; the folder in it has a name that nobody can guess.
+        runtime.into_iter().chain(state).chain([std::env::temp_dir()]).collect()
     }
 
     /// Where `cursor-wrap` keeps its logs.

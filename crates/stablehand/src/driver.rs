@@ -27,7 +27,7 @@ mod terminal;
 pub use approvals::Approvals;
 pub use ending::{Ending, RunReport};
 pub use facts::{Facts, Progress};
-pub(crate) use hooks::socket_of;
+pub(crate) use hooks::{FOLDER, socket_of};
 pub use hooks::{HookInstall, HookSpec};
 pub use status::{StatusCell, StatusLine};
 pub use stop::Stages;

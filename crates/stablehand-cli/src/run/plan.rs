@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use stablehand::agent::{self, Agent, PlanRequest, ToolsSeen};
 use stablehand::driver::{Approvals, RunSpec, Stages, TalkSpec, TerminalRun};
 use stablehand::gate::Attendance;
+use stablehand::hooks::{HookRun, HookWish};
 use stablehand::keeper::Transport;
 use stablehand::lease::Lease;
 use stablehand_core::id::SessionId;
@@ -31,6 +32,7 @@ pub(super) struct RunPlan {
     keep_env: bool,
     observe_only: bool,
     verify: bool,
+    hooks: bool,
     terminal: Option<Wanted>,
 }
 
@@ -52,9 +54,9 @@ impl RunPlan {
                 resume: None,
                 continue_latest: choice.continue_latest,
                 force: choice.force,
-                asks_always: gate.is_some(),
+                asks_always: gate.is_some() && !choice.hooks,
                 mode: choice.mode,
-                form: args.terminal.form(gate.is_some())?,
+                form: args.terminal.form(gate.is_some() && !choice.hooks)?,
                 model: choice.model.clone(),
                 workspace: choice.workspace.clone(),
                 partial_output: true,
@@ -71,6 +73,7 @@ impl RunPlan {
             keep_env: choice.keep_env,
             observe_only: args.observe_only,
             verify: args.verify,
+            hooks: choice.hooks,
             terminal: args.terminal.wanted(env)?,
         })
     }
@@ -83,8 +86,14 @@ impl RunPlan {
     ) -> Result<RunSpec, Failure> {
         // What is resumed by name is no longer the latest.
         let continue_latest = self.request.continue_latest && resume.is_none();
-        let request =
+        let mut request =
             PlanRequest { resume: resume.clone(), continue_latest, ..self.request.clone() };
+        let hooks = self.hooks.then(|| self.hook_run()).transpose()?;
+        if let Some(hooks) = &hooks {
+            request.extra.extend(hooks.args.iter().cloned());
+            // The policy decides, and nobody else.
+            request.force |= hooks.needs_force && self.approvals.are_ruled();
+        }
         let (mut plan, terminal) = self.launch(&request, prompt)?;
         if !self.keep_env {
             plan.launch.env.extend(match terminal {
@@ -101,7 +110,7 @@ impl RunPlan {
             prompt: prompt.to_vec(),
             talk: plan.opening.map(|opening| TalkSpec { opening, stays: false }),
             approvals: self.approvals.clone(),
-            hooks: None,
+            hooks: hooks.map(|hooks| hooks.spec),
             exit_codes: self.agent.row().exit_codes,
             limits: self.limits.clone(),
             stages: self.stages,
@@ -111,6 +120,22 @@ impl RunPlan {
             verify: self.verify,
             terminal,
         })
+    }
+
+    /// What the agent needs so that its hooks call us.
+    fn hook_run(&self) -> Result<HookRun, Failure> {
+        let state = self.env.state()?;
+        let here = self.request.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+        let wish = HookWish {
+            agent: self.agent,
+            program: &self.env.program,
+            places: &self.env.socket_places(),
+            state: &state,
+            workspace: &here,
+            context: None,
+            env: Vec::new(),
+        };
+        Ok(wish.plan()?)
     }
 
     /// How it is started: with pipes, or at a terminal.

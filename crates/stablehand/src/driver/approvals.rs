@@ -51,6 +51,11 @@ impl Approvals {
         }
     }
 
+    /// Whether rules answer.
+    pub fn are_ruled(&self) -> bool {
+        matches!(self, Approvals::Policy { .. })
+    }
+
     /// Whether calls are judged one by one, by rules or by a person.
     pub(super) fn judge(&self) -> bool {
         matches!(self, Approvals::Ask { .. } | Approvals::Policy { .. })

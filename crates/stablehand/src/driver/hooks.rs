@@ -11,7 +11,7 @@ mod serve;
 mod tests;
 mod trial;
 
-pub(crate) use serve::socket_of;
+pub(crate) use serve::{FOLDER, socket_of};
 
 use super::approvals::{Asked, Asker};
 use super::stop::StopReason;

@@ -6,7 +6,7 @@
 
 use super::{Answers, ForRun, HookError, HookPlan, Scope, Target};
 use crate::agent::Agent;
-use crate::driver::{HookInstall, HookSpec, socket_of};
+use crate::driver::{FOLDER, HookInstall, HookSpec, socket_of};
 use crate::hook_call::MOST_PATH;
 use std::ffi::OsString;
 use std::fs::File;
@@ -82,7 +82,7 @@ fn able() -> String {
 
 /// A folder of a name that nobody can guess, in the first place that is short enough for a socket.
 fn place(places: &[PathBuf]) -> Result<PathBuf, HookError> {
-    let name = random()?;
+    let name = format!("{FOLDER}{}", random()?);
     let folders = places.iter().map(|place| place.join(&name));
     let fits = |folder: &PathBuf| socket_of(folder).as_os_str().len() <= MOST_PATH;
     folders.into_iter().find(fits).ok_or_else(|| HookError::NoPlace {

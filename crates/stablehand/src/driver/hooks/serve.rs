@@ -11,7 +11,7 @@ use stablehand_core::Moment;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,6 +27,9 @@ const MOST_HEADER: usize = 4 << 10;
 
 /// The name of the socket in its folder; short, because paths of sockets are.
 const SOCKET_NAME: &str = "s";
+
+/// What the name of a run's folder begins with.
+pub(crate) const FOLDER: &str = "stablehand-";
 
 /// Held while a run lives, so that others can tell its folder from a dead one's.
 const LOCK_NAME: &str = "lock";
@@ -296,8 +299,17 @@ fn same(given: &[u8], ours: &[u8]) -> bool {
 /// Removes what runs left behind that were killed.
 fn sweep(base: &Path) {
     let Ok(entries) = std::fs::read_dir(base) else { return };
-    for entry in entries.flatten().take(SWEEP) {
+    let named = |entry: &std::fs::DirEntry| {
+        entry.file_name().to_str().is_some_and(|name| name.starts_with(FOLDER))
+    };
+    for entry in entries.flatten().filter(named).take(SWEEP) {
         let folder = entry.path();
+        let ours = folder.symlink_metadata().is_ok_and(|meta| {
+            meta.is_dir() && meta.uid() == nix::unistd::geteuid().as_raw()
+        });
+        if !ours {
+            continue;
+        }
         let Ok(lock) = File::open(folder.join(LOCK_NAME)) else { continue };
         let age = lock.metadata().and_then(|meta| meta.modified()).map(|made| made.elapsed());
         // One that is just being made has its file before it has its lock.
