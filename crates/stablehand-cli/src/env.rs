@@ -55,7 +55,9 @@ impl Env {
             stablehand_home: var("STABLEHAND_HOME").map(PathBuf::from),
             xdg_state: var("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()),
             xdg_config: var("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute()),
-            xdg_runtime: var("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()),
+            xdg_runtime: var("XDG_RUNTIME_DIR")
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute()),
             program,
             stdin_is_terminal: std::io::stdin().is_terminal(),
             stdout_is_terminal: std::io::stdout().is_terminal(),

@@ -2,6 +2,7 @@
 
 use stablehand::agent::PlanError;
 use stablehand::error_chain as chain;
+use stablehand::hooks::HookError;
 use stablehand::keeper::SpawnError;
 use stablehand::lease::LeaseError;
 use stablehand::log::LogError;
@@ -73,6 +74,25 @@ impl Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+impl From<HookError> for Failure {
+    fn from(error: HookError) -> Self {
+        let failure = Failure::new(chain(&error));
+        match error {
+            HookError::NoHooks { able, .. } => {
+                Failure { code: USAGE, ..failure }.hint(format!("these have: {able}"))
+            }
+            HookError::NoPlace { .. } => {
+                failure.hint("set XDG_RUNTIME_DIR or STABLEHAND_HOME to a folder with a short path")
+            }
+            HookError::Link { .. } => {
+                failure.hint("agents refuse settings behind a link; put a real file there")
+            }
+            HookError::File { .. } => failure.hint("mend the file, or move it away"),
+            _ => failure,
+        }
     }
 }
 

@@ -61,8 +61,17 @@ impl Gate {
     }
 
     /// Whether a call may be made. What is asked about no call that we know is for a person.
-    /// `arguments` is everything that the tool is given, where the agent says so.
-    pub fn judge(&self, tool: Option<&Tool>, arguments: &Value, cwd: Option<&str>) -> Decision {
+    pub fn judge(&self, tool: Option<&Tool>) -> Decision {
+        self.judge_call(tool, &Value::Null, None)
+    }
+
+    /// The same with everything that the tool is given, and where it works.
+    pub fn judge_call(
+        &self,
+        tool: Option<&Tool>,
+        arguments: &Value,
+        cwd: Option<&str>,
+    ) -> Decision {
         let Some(tool) = tool else {
             return Decision {
                 action: Action::Ask,

@@ -160,7 +160,7 @@ impl Driver<'_> {
                 self.answer(asked.id, asked.asker, &no, "policy");
             }
             Approvals::Policy { gate, attendance } => {
-                let decision = gate.judge(asked.tool, asked.arguments, asked.cwd);
+                let decision = gate.judge_call(asked.tool, asked.arguments, asked.cwd);
                 self.rule(&asked, &decision, attendance, now);
             }
         }

@@ -304,9 +304,9 @@ fn sweep(base: &Path) {
     };
     for entry in entries.flatten().filter(named).take(SWEEP) {
         let folder = entry.path();
-        let ours = folder.symlink_metadata().is_ok_and(|meta| {
-            meta.is_dir() && meta.uid() == nix::unistd::geteuid().as_raw()
-        });
+        let ours = folder
+            .symlink_metadata()
+            .is_ok_and(|meta| meta.is_dir() && meta.uid() == nix::unistd::geteuid().as_raw());
         if !ours {
             continue;
         }
