@@ -14,6 +14,7 @@ mod fake_agent;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod hooks;
 mod interactive;
 #[cfg(test)]
 mod log;
