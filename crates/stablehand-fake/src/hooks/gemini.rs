@@ -254,7 +254,7 @@ impl Gemini {
                 |known: &&Entry| known.name == entry.name && known.command == entry.command;
             if entry.event == event
                 && takes(entry, matcher.as_ref())
-                && !entries.iter().any(|known| is_known(known))
+                && !entries.iter().any(is_known)
             {
                 entries.push(entry);
             }
