@@ -257,11 +257,10 @@ impl Stage {
             Step::Save(call) => return self.save(call),
             Step::Ask(call) => return self.ask(call),
             Step::Hooks(mode) => self.set_hooks(*mode),
-            // Taken before the section began.
-            Step::WhenFollowed(_) => {}
             Step::Pace(pace) => self.pace = *pace,
             Step::WhenResumed(steps) if self.voice.id.resumed => return self.section(steps),
-            Step::WhenResumed(_) => {}
+            // What follows a hook's wish was taken before the section began.
+            Step::WhenResumed(_) | Step::WhenFollowed(_) => {}
             Step::Sleep(time) => return self.wait(time.div_f64(self.speed)),
             Step::Forever => loop {
                 let flow = self.wait(LONGEST_LIFE)?;

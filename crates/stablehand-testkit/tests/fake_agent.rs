@@ -1,13 +1,22 @@
 //! The fake agent does what its script says, and leaves nothing when its place is gone.
 
 #[cfg(test)]
+#[path = "fake_agent/hooks.rs"]
+mod hooks;
+#[cfg(test)]
+#[path = "fake_agent/other_hooks.rs"]
+mod other_hooks;
+#[cfg(test)]
+use tests::env;
+
+#[cfg(test)]
 mod tests {
     use nix::sys::signal::Signal;
     use stablehand_testkit::script::ChildKind;
     use stablehand_testkit::{Bins, TestEnv};
     use std::time::Duration;
 
-    fn env(script: &str) -> TestEnv {
+    pub(super) fn env(script: &str) -> TestEnv {
         let fake_agent = env!("CARGO_BIN_EXE_fake-agent");
         // The product's binaries play no part here.
         let bins = Bins {

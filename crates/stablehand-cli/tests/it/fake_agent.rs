@@ -292,3 +292,37 @@ fn a_supervisor_deals_with_every_bad_scene_of_every_agent() {
     });
     env.assert_nobody_left();
 }
+
+#[test]
+fn a_shim_runs_the_hooks_of_its_workspace_unless_it_is_told_not_to() {
+    let env = place();
+    fs::write(env.path("script"), "init\nprompt\nrun c1 30s touch ran\ndone\n").unwrap();
+    env.stablehand("fake-agent")
+        .flag("--shims", env.path("bin"))
+        .flag("--script", env.path("script"))
+        .finish()
+        .assert_code(0);
+    let file = env.work().join(".cursor/hooks.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let hooks = r#"{"version":1,"hooks":{"preToolUse":[{"command":"echo no oats; exit 2"}]}}"#;
+    fs::write(&file, hooks).unwrap();
+    let shim = env.path("bin/cursor-agent").display().to_string();
+    let run = |variables: &[(&str, &str)]| {
+        let mut run = env.stablehand("-p").through(["sh", "-c", &format!("exec {shim} -p feed")]);
+        for (name, value) in variables {
+            run = run.variable(name, *value);
+        }
+        run.finish()
+    };
+    let refused = run(&[]);
+    refused.assert_code(0);
+    assert!(refused.stdout_text().contains(r#""rejected":{"command":"touch ran""#));
+    assert!(!env.work().join("ran").exists());
+    run(&[("STABLEHAND_FAKE_HOOKS", "old")]).assert_code(0);
+    assert!(env.work().join("ran").exists(), "an old program knows no `preToolUse`");
+
+    fs::remove_file(env.work().join("ran")).unwrap();
+    let plain = env.stablehand("fake-agent").flag("--script", env.path("script"));
+    plain.args(["--no-hooks", "--prompt", "hi"]).finish().assert_code(0);
+    assert!(env.work().join("ran").exists());
+}

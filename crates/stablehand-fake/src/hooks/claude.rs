@@ -285,7 +285,7 @@ fn read(event: &str, object: &Map<String, Value>) -> Answer {
     let reason = text(object.get("reason"));
     match object.get("decision").and_then(Value::as_str) {
         Some("block") => {
-            answer.block = Some(reason.unwrap_or_else(|| "Blocked by hook".to_owned()))
+            answer.block = Some(reason.unwrap_or_else(|| "Blocked by hook".to_owned()));
         }
         Some("approve") => answer.consent = Consent::Given,
         _ => {}

@@ -323,7 +323,7 @@ impl Firing<'_> {
             let (mut answer, mut outcome) = judge(entry, &ran);
             if entry.loop_limit.is_some_and(|limit| round >= limit) && answer.followup.is_some() {
                 answer.followup = None;
-                outcome = "answered, its message dropped: its limit is reached".to_owned();
+                outcome.push_str(", its message dropped: its limit is reached");
             }
             self.reply.log.push(json!({
                 "event": event.name(), "file": entry.source.display().to_string(),

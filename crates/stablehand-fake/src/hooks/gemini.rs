@@ -254,7 +254,7 @@ impl Gemini {
                 |known: &&Entry| known.name == entry.name && known.command == entry.command;
             if entry.event == event
                 && takes(entry, matcher.as_ref())
-                && !entries.iter().any(|known| is_known(known))
+                && !entries.iter().any(is_known)
             {
                 entries.push(entry);
             }
@@ -310,7 +310,13 @@ impl Gemini {
 
 /// The command with the places that the program puts in itself, each as one word.
 fn expanded(command: &str, cwd: &str, session: &str) -> String {
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:=@,+".contains(letter);
+    let quoted = |text: &str| {
+        if !text.is_empty() && text.chars().all(is_plain) {
+            return text.to_owned();
+        }
+        format!("'{}'", text.replace('\'', r"'\''"))
+    };
     let (cwd, session) = (quoted(cwd), quoted(session));
     command
         .replace("$GEMINI_PROJECT_DIR", &cwd)
@@ -408,6 +414,6 @@ mod tests {
     #[test]
     fn places_are_put_in_as_one_word() {
         let text = expanded("$GEMINI_PROJECT_DIR/h.sh $GEMINI_SESSION_ID", "/a b/it's", "s");
-        assert_eq!(text, r"'/a b/it'\''s'/h.sh 's'");
+        assert_eq!(text, r"'/a b/it'\''s'/h.sh s");
     }
 }

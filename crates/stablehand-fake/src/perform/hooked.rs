@@ -129,7 +129,7 @@ impl Stage {
                 if let Some(session) = session {
                     session.clone_into(&mut self.voice.id.session);
                 }
-                let flow = self.session_begins()?;
+                let flow = self.session_begins();
                 if flow != Flow::Next {
                     return Ok(flow);
                 }
@@ -313,21 +313,21 @@ impl Stage {
         self.ended(call, Ending::Well, Reach::Anywhere)
     }
 
-    fn session_begins(&mut self) -> io::Result<Flow> {
+    fn session_begins(&mut self) -> Flow {
         match &mut self.hooks {
             Some(hooks) if !hooks.has_begun => hooks.has_begun = true,
-            _ => return Ok(Flow::Next),
+            _ => return Flow::Next,
         }
         let reply = self.fire(&Moment::SessionBegins);
         if let Some(refusal) = reply.refused {
             super::say_to_stderr(refusal.reason.as_bytes());
-            return Ok(Flow::Exit(1));
+            return Flow::Exit(1);
         }
-        Ok(Flow::Next)
+        Flow::Next
     }
 
     fn prompted(&mut self, text: &str) -> io::Result<Flow> {
-        let flow = self.session_begins()?;
+        let flow = self.session_begins();
         match &mut self.hooks {
             Some(hooks) if !hooks.has_prompt && flow == Flow::Next => hooks.has_prompt = true,
             _ => return Ok(flow),
@@ -448,10 +448,13 @@ impl Stage {
             return Reply::default();
         };
         let began = hooks.began.iter().rev().find(|(known, _)| known == id);
-        let told = if let Some(Ending::Exited { took, .. }) = ending { Some(*took) } else { None };
-        let took = told.or(began.map(|(_, began)| began.elapsed())).unwrap_or(Duration::ZERO);
+        let duration = match (ending, began) {
+            (Some(Ending::Exited { took, .. }), _) => *took,
+            (_, Some((_, began))) => began.elapsed(),
+            _ => Duration::ZERO,
+        };
         let native = self.writer.native(id).unwrap_or_else(|| self.voice.call("tool_", id));
-        let asked = Asked { id: &native, tool, old, took };
+        let asked = Asked { id: &native, tool, old, took: duration };
         match ending {
             None => self.fire(&Moment::Before(asked)),
             Some(ending) => self.fire(&Moment::After(asked, ending)),
