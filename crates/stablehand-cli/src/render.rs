@@ -1,5 +1,6 @@
 //! How events are shown on standard output.
 
+mod change;
 mod events;
 mod text;
 

@@ -161,6 +161,8 @@ impl HookCall<'_> {
                 Ok(n) => answer.extend_from_slice(chunk.get(..n).unwrap_or_default()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // A run that dies with words of ours unread resets the connection.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
                 Err(error) => return Err(format!("the run did not answer: {error}")),
             }
             if answer.last() == Some(&b'\n') {

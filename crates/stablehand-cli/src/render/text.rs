@@ -1,8 +1,9 @@
 //! Events as text for a person: what the agent says, and a line for each tool.
 //!
 //! Everything an agent says is hostile to a terminal, so all of it goes through
-//! `stablehand_core::text::plain`. Thinking, system lines and results are not shown; the answer has
-//! been shown already when the result comes.
+//! `stablehand_core::text::plain`. System lines and results are not shown; the answer has been shown
+//! already when the result comes. Thinking is shown in a run with hooks, in a line each time: whoever
+//! wants to hear everything gets it.
 
 use crate::screen::Screen;
 use stablehand::follow::Show;
@@ -27,6 +28,8 @@ pub struct TextView {
     /// Questions of the agent that are open.
     asked: HashMap<String, String>,
     runs: u32,
+    /// Hooks have called: more is told than the stream has.
+    hooked: bool,
     /// Whether the agent's standard error is shown here and not passed through.
     stderr: bool,
 }
@@ -42,6 +45,7 @@ impl TextView {
             started: HashMap::new(),
             asked: HashMap::new(),
             runs: 0,
+            hooked: false,
             stderr,
         }
     }
@@ -173,6 +177,16 @@ impl Show for TextView {
                 ItemBody::Tool(tool) if tool.name.is_empty() => {}
                 ItemBody::Tool(tool) => self.tool_completed(tool),
                 ItemBody::Notice { text, .. } => self.line(&format!("! {}", one_line(text))),
+                ItemBody::FileChange { path, diff } => {
+                    self.end_line();
+                    self.buffer.push_str(&super::change::shown(path, diff.as_deref()));
+                }
+                ItemBody::SubAgent { description } => {
+                    self.line(&format!("» sub-agent: {}", one_line(description)));
+                }
+                ItemBody::Reasoning { text } if self.hooked && !text.trim().is_empty() => {
+                    self.line(&format!("~ {}", one_line(text)));
+                }
                 ItemBody::Plan { text: Some(text), .. } => {
                     self.end_line();
                     self.say(text);
@@ -197,6 +211,7 @@ impl Show for TextView {
                     self.line(&format!("? {what}: {choice} (by {by})"));
                 }
             }
+            EventKind::HookReceived { .. } => self.hooked = true,
             EventKind::TurnEnded { .. } => self.asked.clear(),
             EventKind::ProcessStderr { text } if self.stderr => {
                 self.pause()?;

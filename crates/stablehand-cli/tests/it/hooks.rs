@@ -147,7 +147,7 @@ fn an_agent_that_runs_no_hooks_is_stopped_at_its_first_tool() {
     run.assert_code(1).assert_within(secs(15));
     assert!(!made(&env, "fine"));
     assert!(env.log().has("hooks_inactive"), "{:?}", env.log().names());
-    assert!(run.stderr_text().contains("has called no hook"), "{}", run.stderr_text());
+    assert!(run.stderr.contains("has called no hook"), "{}", run.stderr);
     assert!(!hooks_file(&env).exists());
 }
 
@@ -158,7 +158,7 @@ fn a_file_that_the_agent_would_drop_is_refused_with_its_line() {
     with_file(&env, &odd);
     let run = held(&env, RULES).finish();
     run.assert_code(1);
-    let said = run.stderr_text();
+    let said = &run.stderr;
     assert!(said.contains("hooks.json:3") && said.contains("beforeEverything"), "{said}");
     assert_eq!(env.starts(), 0, "the agent was started");
     assert_eq!(fs::read_to_string(hooks_file(&env)).unwrap(), odd);
@@ -169,10 +169,10 @@ fn agents_without_hooks_say_so_and_the_others_name_the_option() {
     let env = env(TWO);
     let run = env.stablehand_run().flag("--agent", "codex").args(["--hooks", "-p", "go"]).finish();
     run.assert_code(64);
-    assert!(run.stderr_text().contains("cursor, claude, gemini"), "{}", run.stderr_text());
+    assert!(run.stderr.contains("cursor, claude, gemini"), "{}", run.stderr);
     let run = env.stablehand_run().args(["--policy", "read-only", "-p", "go"]).finish();
     run.assert_code(64);
-    assert!(run.stderr_text().contains("--hooks"), "{}", run.stderr_text());
+    assert!(run.stderr.contains("--hooks"), "{}", run.stderr);
 }
 
 #[test]

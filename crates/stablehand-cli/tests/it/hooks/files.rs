@@ -59,14 +59,14 @@ fn a_file_that_was_not_there_is_not_there_afterwards() {
 fn two_runs_in_one_folder_share_it_and_the_last_one_gives_it_back() {
     let env = env("
         read-stdin
-        init
-        wait-for second-is-over
+        init first
+        run c0 30s while [ ! -e second-is-over ]; do sleep 0.1; done
         run c1 10s touch made
         run c2 10s touch first
         done
         ---
         read-stdin
-        init
+        init second
         run c1 10s touch made
         run c2 10s touch second
         done
@@ -78,7 +78,7 @@ fn two_runs_in_one_folder_share_it_and_the_last_one_gives_it_back() {
     second.assert_code(0);
     assert!(made(&env, "second"));
     assert_ne!(text(&env), THEIRS, "the first run needs it still");
-    fs::write(env.record_dir().join("second-is-over"), "").unwrap();
+    fs::write(env.work().join("second-is-over"), "").unwrap();
     first.finish().assert_code(0).assert_within(secs(60));
     assert!(made(&env, "first") && !made(&env, "made"));
     assert_eq!(text(&env), THEIRS);
