@@ -22,6 +22,7 @@ mod lasting;
 mod merge;
 mod place;
 mod survey;
+mod swap;
 #[cfg(test)]
 mod tests;
 

@@ -215,7 +215,8 @@ impl<'t> Doc<'t> {
             let end = item.comma.map_or(item.end, |comma| comma + 1);
             if is_gone(index) {
                 let white = self.white_before(item.start).max(before);
-                let start = if self.may_close_up(before, item.start, end) { white } else { item.start };
+                let start =
+                    if self.may_close_up(before, item.start, end) { white } else { item.start };
                 edits.push(Edit::delete(start, item.end));
                 edits.extend(item.comma.map(|comma| Edit::delete(comma, comma + 1)));
             }

@@ -340,4 +340,3 @@ fn text_of<'f>(found: &'f Found, path: &Path) -> Result<&'f str, HookError> {
     let not_text = |_| HookError::File { path: path.into(), source: super::FileError::NotText };
     str::from_utf8(&found.bytes).map_err(not_text)
 }
-

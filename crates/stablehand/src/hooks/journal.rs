@@ -4,8 +4,8 @@
 //! Owns the folder of one file: its lock, the record, and the users. A user is a locked file; the
 //! lock goes with the process, however that ends. What is restored when is `installation.rs`.
 
-use super::place::{Target, hash};
 use super::HookError;
+use super::place::{Target, hash};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -148,9 +148,11 @@ impl Journal {
         let path = self.path("lock");
         let file = open_private(&path, OpenOptions::new().create(true).truncate(false))
             .map_err(|source| HookError::Io { doing: "open", path: path.clone(), source })?;
-        if !wait_for(&file, LOCK_LIMIT)
-            .map_err(|source| HookError::Io { doing: "lock", path: path.clone(), source })?
-        {
+        if !wait_for(&file, LOCK_LIMIT).map_err(|source| HookError::Io {
+            doing: "lock",
+            path: path.clone(),
+            source,
+        })? {
             return Err(HookError::Busy { path, limit: LOCK_LIMIT });
         }
         Ok(Locked { journal: self, _lock: file })
@@ -238,8 +240,7 @@ impl Locked<'_> {
         let name = OsString::from(uuid::Uuid::now_v7().to_string());
         let path = self.journal.users().join(&name);
         let failed = |source| HookError::Io { doing: "make", path: path.clone(), source };
-        let mut file =
-            open_private(&path, OpenOptions::new().create_new(true)).map_err(failed)?;
+        let mut file = open_private(&path, OpenOptions::new().create_new(true)).map_err(failed)?;
         file.try_lock().map_err(|error| failed(error.into()))?;
         // For whoever asks which runs there are; the lock is what counts.
         let _unwritten = writeln!(file, "{}", std::process::id());

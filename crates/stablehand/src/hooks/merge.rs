@@ -247,8 +247,7 @@ fn strip_list(doc: &Doc, list: &Array, ours: &mut dyn FnMut(&str) -> bool) -> St
             inner.elements.iter().map(is_ours).map(|ours| ours.unwrap_or(false)).collect();
         let removed = gone.iter().filter(|gone| **gone).count();
         let whole = removed > 0 && removed == gone.len();
-        let edits =
-            if whole { Vec::new() } else { doc.remove(&doc.array(inner), &gone) };
+        let edits = if whole { Vec::new() } else { doc.remove(&doc.array(inner), &gone) };
         (whole, edits, removed)
     };
     let results: Vec<_> = list.elements.iter().map(strip_element).collect();

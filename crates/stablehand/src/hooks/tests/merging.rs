@@ -87,8 +87,17 @@ fn comments_and_odd_formatting_stay() {
 }"#;
     let merged = plan(Agent::Cursor).merge(Some(theirs)).unwrap().text;
     let expected = theirs
-        .replace("} // last", &format!("}}, // last\n            {}", entry("before", 3595, r#", "timeout": 3600, "failClosed": true"#)))
-        .replace(r#"{"command": "a"}"#, &format!(r#"{{"command": "a"}}, {}"#, entry("after", 8, r#", "timeout": 10"#)))
+        .replace(
+            "} // last",
+            &format!(
+                "}}, // last\n            {}",
+                entry("before", 3595, r#", "timeout": 3600, "failClosed": true"#)
+            ),
+        )
+        .replace(
+            r#"{"command": "a"}"#,
+            &format!(r#"{{"command": "a"}}, {}"#, entry("after", 8, r#", "timeout": 10"#)),
+        )
         .replace("[ ]", &format!("[{} ]", entry("start", 8, r#", "timeout": 10"#)));
     assert_eq!(merged, expected);
     assert_eq!(unmerge(&merged, name()).unwrap().text.as_deref(), Some(theirs));
@@ -119,7 +128,10 @@ fn what_says_something_else_for_our_program_is_brought_up_to_date() {
 fn ours_is_taken_out_of_where_people_have_moved_it() {
     let ours = r#"{"command":"/a/stablehand hook --agent x before"}"#;
     let table = [
-        (format!(r#"{{"hooks":{{"e":[{ours},{{"command":"b"}}]}}}}"#), r#"{"hooks":{"e":[{"command":"b"}]}}"#),
+        (
+            format!(r#"{{"hooks":{{"e":[{ours},{{"command":"b"}}]}}}}"#),
+            r#"{"hooks":{"e":[{"command":"b"}]}}"#,
+        ),
         (
             format!(r#"{{"hooks":{{"e":[{{"hooks":[{{"command":"b"}}, {ours}]}}]}}}}"#),
             r#"{"hooks":{"e":[{"hooks":[{"command":"b"}]}]}}"#,
@@ -186,7 +198,10 @@ fn a_file_that_is_not_understood_is_refused_with_its_line() {
 fn lines_end_as_the_others_do_and_tabs_stay_tabs() {
     let theirs = "{\r\n\t\"a\": 1\r\n}\r\n";
     let merged = plan(Agent::Gemini).merge(Some(theirs)).unwrap().text;
-    assert!(merged.contains("1,\r\n\t\"hooks\": {\r\n\t\t\"start\": [\r\n\t\t\t{ \"hooks\""), "{merged}");
+    assert!(
+        merged.contains("1,\r\n\t\"hooks\": {\r\n\t\t\"start\": [\r\n\t\t\t{ \"hooks\""),
+        "{merged}"
+    );
     assert_eq!(merged.matches('\n').count(), merged.matches("\r\n").count());
     assert_eq!(unmerge(&merged, name()).unwrap().text.as_deref(), Some(theirs));
     // One line stays one line.

@@ -77,7 +77,11 @@ fn entry() -> impl Strategy<Value = String> {
         }
         container('[', proptest::collection::vec(flat, 0..3), ']')
             .prop_flat_map(|hooks| {
-                container('{', Just(vec!["\"matcher\": \"x\"".into(), format!("\"hooks\":{hooks}")]), '}')
+                container(
+                    '{',
+                    Just(vec!["\"matcher\": \"x\"".into(), format!("\"hooks\":{hooks}")]),
+                    '}',
+                )
             })
             .boxed()
     })
@@ -96,19 +100,21 @@ fn hooks() -> impl Strategy<Value = String> {
 
 /// A whole file.
 pub(super) fn file() -> impl Strategy<Value = String> {
-    let others = proptest::collection::vec(("[a-gi-u]{1,4}", value()), 0..3).prop_flat_map(|named| {
-        named.into_iter().map(|(name, value)| member(name, Just(value))).collect::<Vec<_>>()
-    });
+    let others =
+        proptest::collection::vec(("[a-gi-u]{1,4}", value()), 0..3).prop_flat_map(|named| {
+            named.into_iter().map(|(name, value)| member(name, Just(value))).collect::<Vec<_>>()
+        });
     let version = prop_oneof![Just(None), Just(Some("\"version\": 1".to_owned()))];
     let hooks = prop_oneof![1 => Just(None), 2 => hooks().prop_map(Some)];
-    let members = (version, others, hooks, any::<bool>()).prop_map(|(version, others, hooks, first)| {
-        let mut all: Vec<String> = version.into_iter().chain(others).collect();
-        let at = if first { 0 } else { all.len() };
-        if let Some(hooks) = hooks {
-            all.insert(at, hooks);
-        }
-        all
-    });
+    let members =
+        (version, others, hooks, any::<bool>()).prop_map(|(version, others, hooks, first)| {
+            let mut all: Vec<String> = version.into_iter().chain(others).collect();
+            let at = if first { 0 } else { all.len() };
+            if let Some(hooks) = hooks {
+                all.insert(at, hooks);
+            }
+            all
+        });
     (gap(), container('{', members, '}'), gap())
         .prop_map(|(before, root, after)| format!("{before}{root}{after}"))
 }

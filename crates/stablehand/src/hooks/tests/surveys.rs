@@ -12,22 +12,64 @@ fn findings(agent: Agent, text: &str) -> Vec<(usize, String, bool)> {
 fn what_makes_cursor_drop_the_whole_file_is_found() {
     let table = [
         (r#"{"version":1,"hooks":{"before":[{"command":"a"}]}}"#, None),
-        (r#"{"version":1,"hooks":{"beforeAll":[]}}"#, Some(("`beforeAll` is no event that we know of", true))),
-        (r#"{"version":1,"hooks":{"before":["a"]}}"#, Some(("an entry is no object, under `before`", true))),
-        (r#"{"version":1,"hooks":{"before":[{"command":1}]}}"#, Some(("`command` is missing or no text, under `before`", true))),
-        (r#"{"version":1,"hooks":{"before":[{"command":"a","timeout":0}]}}"#, Some(("`timeout` is no number above 0, under `before`", true))),
-        (r#"{"version":1,"hooks":{"before":[{"command":"a","timeout":"9"}]}}"#, Some(("`timeout` is no number above 0, under `before`", true))),
-        (r#"{"version":1,"hooks":{"before":[{"command":"a","timeout":3601}]}}"#, Some(("a `timeout` under `before` is beyond an hour", false))),
-        (r#"{"version":1,"hooks":{"before":[{"command":"a","matcher":[]}]}}"#, Some(("`matcher` is no text, under `before`", true))),
-        (r#"{"version":1,"hooks":{"before":[{"command":"a","failClosed":1}]}}"#, Some(("`failClosed` is neither true nor false, under `before`", true))),
-        (r#"{"version":1,"hooks":{"before":[{"command":"a","loop_limit":0.5}]}}"#, Some(("`loop_limit` is no whole number above 0, under `before`", true))),
+        (
+            r#"{"version":1,"hooks":{"beforeAll":[]}}"#,
+            Some(("`beforeAll` is no event that we know of", true)),
+        ),
+        (
+            r#"{"version":1,"hooks":{"before":["a"]}}"#,
+            Some(("an entry is no object, under `before`", true)),
+        ),
+        (
+            r#"{"version":1,"hooks":{"before":[{"command":1}]}}"#,
+            Some(("`command` is missing or no text, under `before`", true)),
+        ),
+        (
+            r#"{"version":1,"hooks":{"before":[{"command":"a","timeout":0}]}}"#,
+            Some(("`timeout` is no number above 0, under `before`", true)),
+        ),
+        (
+            r#"{"version":1,"hooks":{"before":[{"command":"a","timeout":"9"}]}}"#,
+            Some(("`timeout` is no number above 0, under `before`", true)),
+        ),
+        (
+            r#"{"version":1,"hooks":{"before":[{"command":"a","timeout":3601}]}}"#,
+            Some(("a `timeout` under `before` is beyond an hour", false)),
+        ),
+        (
+            r#"{"version":1,"hooks":{"before":[{"command":"a","matcher":[]}]}}"#,
+            Some(("`matcher` is no text, under `before`", true)),
+        ),
+        (
+            r#"{"version":1,"hooks":{"before":[{"command":"a","failClosed":1}]}}"#,
+            Some(("`failClosed` is neither true nor false, under `before`", true)),
+        ),
+        (
+            r#"{"version":1,"hooks":{"before":[{"command":"a","loop_limit":0.5}]}}"#,
+            Some(("`loop_limit` is no whole number above 0, under `before`", true)),
+        ),
         (r#"{"version":1,"hooks":{"before":[{"command":"a","loop_limit":null}]}}"#, None),
-        (r#"{"version":1,"hooks":{"before":[{"type":"magic","command":"a"}]}}"#, Some(("`type` is neither command nor prompt, under `before`", true))),
+        (
+            r#"{"version":1,"hooks":{"before":[{"type":"magic","command":"a"}]}}"#,
+            Some(("`type` is neither command nor prompt, under `before`", true)),
+        ),
         (r#"{"version":1,"hooks":{"before":[{"type":"prompt","prompt":"ok?"}]}}"#, None),
-        (r#"{"version":1,"hooks":{"before":[{"type":"prompt","prompt":""}]}}"#, Some(("`prompt` is missing or no text, under `before`", true))),
-        (r#"{"version":1,"hooks":{"before":[],"before":[]}}"#, Some(("`before` is there twice; the last one counts", false))),
-        (r#"{"version":1,"hooks":{"before":[{"command":"a"},{"command":"a"}]}}"#, Some(("`a` is there twice under `before`", false))),
-        (r#"{"version":1,"hooks":{"before":[{"command":"a"},{"command":"a","matcher":"x"}]}}"#, None),
+        (
+            r#"{"version":1,"hooks":{"before":[{"type":"prompt","prompt":""}]}}"#,
+            Some(("`prompt` is missing or no text, under `before`", true)),
+        ),
+        (
+            r#"{"version":1,"hooks":{"before":[],"before":[]}}"#,
+            Some(("`before` is there twice; the last one counts", false)),
+        ),
+        (
+            r#"{"version":1,"hooks":{"before":[{"command":"a"},{"command":"a"}]}}"#,
+            Some(("`a` is there twice under `before`", false)),
+        ),
+        (
+            r#"{"version":1,"hooks":{"before":[{"command":"a"},{"command":"a","matcher":"x"}]}}"#,
+            None,
+        ),
         (r#"{"hooks":{}}"#, Some(("`version` is missing; \"version\": 1 is expected", false))),
     ];
     for (text, expected) in table {
@@ -41,7 +83,9 @@ fn what_makes_cursor_drop_the_whole_file_is_found() {
 fn others_are_told_less_loudly_but_a_switch_that_is_off_is_told() {
     let claude = |text| findings(Agent::Claude, text);
     assert_eq!(
-        claude("{\n\"disableAllHooks\": true,\n\"hooks\":{\"Odd\":[{\"hooks\":[{\"type\":\"command\"}]}]}}"),
+        claude(
+            "{\n\"disableAllHooks\": true,\n\"hooks\":{\"Odd\":[{\"hooks\":[{\"type\":\"command\"}]}]}}"
+        ),
         [
             (2, "`disableAllHooks` switches all hooks off".to_owned(), true),
             (3, "`Odd` is no event that we know of".to_owned(), false),
