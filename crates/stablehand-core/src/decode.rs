@@ -154,6 +154,17 @@ impl Dialect {
 
     /// The hooks of the agent that speaks so, where it has some that we know.
     pub fn hooks(self) -> Option<&'static dyn Hooks> {
-        None
+        match self {
+            Dialect::Cursor => Some(&cursor::CursorHooks),
+            Dialect::Claude => Some(&claude::ClaudeHooks),
+            Dialect::Gemini => Some(&gemini::GeminiHooks),
+            // Too little is known of theirs to answer for anybody.
+            Dialect::OpenCode
+            | Dialect::Copilot
+            | Dialect::Codex
+            | Dialect::CodexApp
+            | Dialect::Qwen
+            | Dialect::Terminal => None,
+        }
     }
 }

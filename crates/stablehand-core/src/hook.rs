@@ -12,13 +12,16 @@ use serde_json::Value;
 
 /// The hooks of one agent.
 pub trait Hooks: Sync + std::fmt::Debug {
-    /// Every event that it documents, in the order in which they come in a session.
+    /// Every event that it documents, in the order in which they come in a session; but for those
+    /// whose hook is to do the agent's work, or would be started for every piece of a text.
     fn events(&self) -> &'static [HookEvent];
 
     /// What a payload says.
     fn read(&self, event: &str, payload: &Value) -> Heard;
 
-    /// A reply in the agent's own shape. What it cannot say is left out; a denial it can always say.
+    /// A reply in the agent's own shape. What it cannot say is left out. A denial can be said
+    /// wherever the agent waits for one, and on events that nobody knows; and a call that may be made
+    /// with other arguments only is denied where those cannot be told.
     fn answer(&self, event: &str, reply: &Reply) -> Answered;
 
     /// The event of that name.

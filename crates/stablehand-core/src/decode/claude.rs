@@ -12,6 +12,7 @@ mod control;
 mod ending;
 mod fields;
 mod flavor;
+mod hook;
 mod outcome;
 mod speak;
 mod system;
@@ -37,6 +38,7 @@ use text::{Ids, Sink, Texts};
 pub use speak::ClaudeSpeaker;
 
 pub(super) use flavor::Flavor;
+pub(super) use hook::ClaudeHooks;
 pub(super) use table::{Reads, Row, row};
 
 /// How many characters of a line that was not understood are shown.

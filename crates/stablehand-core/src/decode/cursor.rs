@@ -7,6 +7,7 @@
 
 mod calls;
 mod fields;
+mod hook;
 mod outcome;
 mod question;
 mod quick;
@@ -29,6 +30,8 @@ use calls::Calls;
 use fields::Fields;
 use quick::{Piece, Quick};
 use text::{Ids, Messages, OpenText};
+
+pub(super) use hook::CursorHooks;
 
 /// How many characters of a line that was not understood are shown.
 const EXCERPT: usize = 200;

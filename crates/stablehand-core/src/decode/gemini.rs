@@ -5,6 +5,7 @@
 //! something else begins. Thinking is not shown and retries are not told.
 
 mod fields;
+mod hook;
 mod outcome;
 mod tools;
 
@@ -14,6 +15,8 @@ use crate::event::{EventKind, FailureKind, NoticeLevel, TextRole, Tokens, TurnEn
 use crate::json::{Object, Value};
 use crate::line::{Line, Part};
 use fields::Fields;
+
+pub(super) use hook::GeminiHooks;
 
 /// Reads Gemini CLI's stream.
 #[derive(Debug, Default)]

@@ -5,6 +5,8 @@
 //! knows an agent; a dialect reads its own lines and says what they mean in these words.
 
 mod calls;
+pub(super) mod diff;
+pub(super) mod hook;
 mod input;
 mod name;
 mod text;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by a panic")]
 
 mod events;
+mod hooks;
 mod policy;
 mod replay;
 #[cfg(feature = "schema")]

@@ -13,7 +13,7 @@ use crate::text::excerpt;
 use std::borrow::Cow;
 
 const COMMANDS: &[&str] = &["command", "cmd"];
-const FOLDERS: &[&str] = &["workingDirectory", "cwd"];
+const FOLDERS: &[&str] = &["workingDirectory", "working_directory", "cwd"];
 const PATHS: &[&str] = &[
     "path",
     "filePath",
@@ -21,11 +21,14 @@ const PATHS: &[&str] = &[
     "target_file",
     "targetFile",
     "targetDirectory",
+    "target_directory",
     "directory",
     "canvasPath",
 ];
-const QUERIES: &[&str] = &["pattern", "globPattern", "query", "searchTerm", "search_term", "regex"];
-const PLACES: &[&str] = &["path", "targetDirectory", "targetDirectories", "directory"];
+const QUERIES: &[&str] =
+    &["pattern", "globPattern", "glob_pattern", "query", "searchTerm", "search_term", "regex"];
+const PLACES: &[&str] =
+    &["path", "targetDirectory", "targetDirectories", "target_directory", "directory"];
 const URLS: &[&str] = &["url", "uri"];
 
 /// The most that a summary in words is long.
@@ -198,7 +201,8 @@ pub(super) fn with_member(digest: u64, key: &[u8], value: Value<'_>, budget: &mu
 /// as long is taken for the same.
 pub(super) const DIGEST_BUDGET: usize = 1 << 10;
 
-fn read_args(name: &str, row: Row, args: Value<'_>) -> Given {
+/// Reads what the tool of that row was given.
+pub(super) fn read_args(name: &str, row: Row, args: Value<'_>) -> Given {
     let mut given = Given {
         input: ToolInput::Other { summary: String::new() },
         timeout_ms: None,
@@ -212,15 +216,16 @@ fn read_args(name: &str, row: Row, args: Value<'_>) -> Given {
     for (key, value) in args.members() {
         match key {
             b"command" => command = Some(value),
-            b"workingDirectory" => folder = Some(value),
+            b"workingDirectory" | b"working_directory" => folder = Some(value),
             // Of the unit of other tools' `timeout` nothing is known.
             b"timeout" if is_command => given.timeout_ms = value.u64(),
             b"timeoutMs" | b"blockUntilMs" => given.timeout_ms = value.u64(),
-            b"isBackground" => given.background = value.bool() == Some(true),
+            b"isBackground" | b"is_background" => given.background = value.bool() == Some(true),
             _ => {}
         }
         // Of a command, nothing but itself and its place says what it does.
-        let says = !is_command || matches!(key, b"command" | b"workingDirectory");
+        let says =
+            !is_command || matches!(key, b"command" | b"workingDirectory" | b"working_directory");
         if says {
             given.digest = with_member(given.digest, key, value, &mut budget);
         }

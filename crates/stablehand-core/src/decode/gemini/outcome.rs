@@ -24,18 +24,7 @@ pub(super) fn end(tool: &mut Tool, fields: &Fields<'_>) {
         (_, Some(error)) => {
             let kind = error.get("type").and_then(Value::raw_str).unwrap_or_default();
             tool.digest = mix(tool.digest, digest_of(error.raw()));
-            match kind {
-                b"policy_violation" | b"path_not_in_workspace" => {
-                    Outcome::Denied { reason: words().unwrap_or_default() }
-                }
-                b"stop_execution" | b"execution_denied" => {
-                    Outcome::Rejected { reason: words().unwrap_or_default() }
-                }
-                b"shell_execute_error" => {
-                    Outcome::SpawnError { message: words().unwrap_or_default() }
-                }
-                _ => Outcome::Failure { exit_code: None, message: words() },
-            }
+            of_error(kind, fields.words())
         }
         (b"error", None) => {
             let message = fields.output.and_then(Value::string).map(cut);
@@ -45,9 +34,21 @@ pub(super) fn end(tool: &mut Tool, fields: &Fields<'_>) {
     });
 }
 
+/// What an error of that kind means.
+pub(super) fn of_error(kind: &[u8], words: Option<String>) -> Outcome {
+    let words = words.map(cut);
+    let said = |words: Option<String>| words.unwrap_or_default();
+    match kind {
+        b"policy_violation" | b"path_not_in_workspace" => Outcome::Denied { reason: said(words) },
+        b"stop_execution" | b"execution_denied" => Outcome::Rejected { reason: said(words) },
+        b"shell_execute_error" => Outcome::SpawnError { message: said(words) },
+        _ => Outcome::Failure { exit_code: None, message: words },
+    }
+}
+
 /// What a call that is said to have worked really did. The wordings have no characters that JSON
 /// escapes, so the output is looked at as it stands.
-fn success(tool: &mut Tool, output: &[u8]) -> Outcome {
+pub(super) fn success(tool: &mut Tool, output: &[u8]) -> Outcome {
     let shown = output.strip_prefix(b"\"").unwrap_or_default();
     if shown.starts_with(b"[Operation Cancelled]") {
         return Outcome::Rejected { reason: "cancelled".to_owned() };
