@@ -53,6 +53,7 @@ fn launch<A: Into<OsString>>(program: &str, args: impl IntoIterator<Item = A>) -
         env: Vec::new(),
         cwd: None,
         transport: Transport::Pipe,
+        release: None,
     }
 }
 

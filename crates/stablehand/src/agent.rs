@@ -171,7 +171,14 @@ impl Agent {
     /// Its program with native arguments, for a question that is not a run.
     pub(crate) fn command(self, program: PathBuf, args: Vec<OsString>) -> Launch {
         let env = self.row().env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
-        Launch { program, args, env: env.collect(), cwd: None, transport: Transport::Pipe }
+        Launch {
+            program,
+            args,
+            env: env.collect(),
+            cwd: None,
+            transport: Transport::Pipe,
+            release: None,
+        }
     }
 
     /// Its hooks, where it has some that we know.
@@ -376,6 +383,7 @@ mod tests {
             env: Vec::new(),
             cwd: None,
             transport: Transport::Pipe,
+            release: None,
         };
         let shown = redacted(&launch).join(" ");
         assert!(!shown.contains("k1") && !shown.contains("k2") && shown.ends_with("-p"), "{shown}");

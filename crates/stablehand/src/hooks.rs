@@ -23,6 +23,7 @@ mod merge;
 mod place;
 mod run;
 mod survey;
+mod swap;
 #[cfg(test)]
 mod tests;
 

@@ -44,6 +44,7 @@ pub use pipes::AgentPipes;
 pub(crate) use pty::set_size;
 pub use serve::serve;
 
+use crate::hooks::Release;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
@@ -97,6 +98,9 @@ pub struct Launch {
     pub cwd: Option<PathBuf>,
     /// What its standard streams are.
     pub transport: Transport,
+    /// Hooks in a settings file that the keeper takes out, once the tree is gone, when we were
+    /// killed. While we live that is our own business.
+    pub release: Option<Release>,
 }
 
 /// What an agent's standard streams are.
@@ -444,6 +448,8 @@ impl Drop for Keeper {
         // Nobody wants to hear the reports any more, but a keeper that is lost already must be
         // found to be so before it is reaped.
         while self.next_report().is_some() {}
+        // What we were to do at the end, we do ourselves; one that does not hear it sees that we live.
+        let _unheard = self.channel.push(&ToKeeper::Farewell).and_then(|()| self.channel.flush());
         self.channel.close();
         if self.lost {
             return;

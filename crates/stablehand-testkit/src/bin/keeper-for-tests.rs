@@ -34,6 +34,7 @@ fn supervise(command: Vec<OsString>) -> Result<(), Box<dyn std::error::Error>> {
         env: Vec::new(),
         cwd: None,
         transport: Transport::Pipe,
+        release: None,
     };
     let (keeper, pipes) = Keeper::start(&keeper, &launch)?;
     // The agent's first line says that its tree stands; pass it on behind the pids.

@@ -149,7 +149,14 @@ impl Agent {
         };
         let env = row.env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
         let cwd = request.workspace.clone().filter(|_| row.workspace == Workspace::StartedThere);
-        let launch = Launch { program, args, env: env.collect(), cwd, transport: Transport::Pipe };
+        let launch = Launch {
+            program,
+            args,
+            env: env.collect(),
+            cwd,
+            transport: Transport::Pipe,
+            release: None,
+        };
         Ok(Plan { launch, dialect, opening })
     }
 

@@ -102,7 +102,8 @@ impl Agent {
         let own = row.env.iter().chain(TERMINAL_ENV);
         let env = own.map(|(name, value)| (name.into(), value.map(Into::into))).collect();
         let cwd = request.workspace.clone().filter(|_| row.workspace == Workspace::StartedThere);
-        let launch = Launch { program, args, env, cwd, transport: Transport::Pty { size } };
+        let launch =
+            Launch { program, args, env, cwd, transport: Transport::Pty { size }, release: None };
         let run = TerminalRun {
             type_prompt,
             reads_keys: form.prompt == PromptForm::Argument,

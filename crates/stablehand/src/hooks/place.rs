@@ -5,6 +5,7 @@
 //! the old one or the new one. Nothing here knows what is in it.
 
 use super::HookError;
+use super::swap::{Refused, exchange, rename_to_free};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat, mkdirat};
@@ -174,10 +175,14 @@ impl Place {
 
     /// What is there now.
     pub(super) fn read(&self) -> Result<Option<Found>, HookError> {
+        self.read_named(&self.target.file)
+    }
+
+    fn read_named(&self, name: &OsStr) -> Result<Option<Found>, HookError> {
         let Some(folder) = &self.folder else { return Ok(None) };
         // A pipe of that name would make us wait.
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-        let file = match openat(folder, self.target.file.as_os_str(), flags, Mode::empty()) {
+        let file = match openat(folder, name, flags, Mode::empty()) {
             Ok(file) => file,
             Err(Errno::ENOENT) => return Ok(None),
             Err(Errno::ELOOP | Errno::EMLINK) => {
@@ -255,27 +260,76 @@ impl Place {
             path: self.path(),
             source,
         })?;
-        if !self.is_still(seen) {
-            return Ok(false);
+        drop(file);
+        self.put_in_place(folder, bytes, seen)
+    }
+
+    /// The new file, which is finished and beside, becomes the file, unless that is not the one any
+    /// more that was read.
+    fn put_in_place(
+        &self,
+        folder: &OwnedFd,
+        bytes: &[u8],
+        seen: Option<&Found>,
+    ) -> Result<bool, HookError> {
+        let (new, file) = (self.unfinished(), self.target.file.as_os_str());
+        let done = match seen {
+            Some(_) => exchange(folder, &new, file),
+            None => rename_to_free(folder, &new, file),
+        };
+        let put = match (done, seen) {
+            (Ok(()), None) => true,
+            (Ok(()), Some(seen)) if self.is_beside(&seen.bytes) => {
+                self.remove_unfinished();
+                true
+            }
+            (Ok(()), Some(_)) => {
+                // Somebody has saved it since we looked: theirs goes back. Where they have done it
+                // again by now, the later one is what they want.
+                let back = || exchange(folder, &new, file).is_ok();
+                let _either_way = back() && (self.is_beside(bytes) || back());
+                false
+            }
+            (Err(Refused::Taken), _) => false,
+            (Err(Refused::Failed(errno)), _) => return Err(self.failed("replace", errno)),
+            (Err(Refused::Unknown), _) if !self.is_still(seen) => false,
+            (Err(Refused::Unknown), _) => {
+                renameat(folder, new.as_os_str(), folder, file)
+                    .map_err(|errno| self.failed("replace", errno))?;
+                true
+            }
+        };
+        self.sync();
+        Ok(put)
+    }
+
+    fn remove(&self, seen: Option<&Found>) -> Result<bool, HookError> {
+        let (Some(folder), Some(seen)) = (&self.folder, seen) else { return Ok(true) };
+        self.may_change(Some(seen))?;
+        let (beside, file) = (self.unfinished(), self.target.file.as_os_str());
+        self.remove_unfinished();
+        match rename_to_free(folder, file, &beside) {
+            Ok(()) if self.is_beside(&seen.bytes) => self.remove_unfinished(),
+            Ok(()) => {
+                let _newer_one_there = rename_to_free(folder, &beside, file);
+                return Ok(false);
+            }
+            Err(Refused::Taken) => return Ok(false),
+            Err(Refused::Failed(errno)) => return Err(self.failed("remove", errno)),
+            Err(Refused::Unknown) if !self.is_still(Some(seen)) => return Ok(false),
+            Err(Refused::Unknown) => match unlinkat(folder, file, UnlinkatFlags::NoRemoveDir) {
+                Ok(()) | Err(Errno::ENOENT) => {}
+                Err(errno) => return Err(self.failed("remove", errno)),
+            },
         }
-        renameat(folder, new.as_os_str(), folder, self.target.file.as_os_str())
-            .map_err(|errno| self.failed("replace", errno))?;
         self.sync();
         Ok(true)
     }
 
-    fn remove(&self, seen: Option<&Found>) -> Result<bool, HookError> {
-        let Some(folder) = &self.folder else { return Ok(true) };
-        self.may_change(seen)?;
-        if !self.is_still(seen) {
-            return Ok(false);
-        }
-        match unlinkat(folder, self.target.file.as_os_str(), UnlinkatFlags::NoRemoveDir) {
-            Ok(()) | Err(Errno::ENOENT) => {}
-            Err(errno) => return Err(self.failed("remove", errno)),
-        }
-        self.sync();
-        Ok(true)
+    /// Whether what is beside the file has this content.
+    fn is_beside(&self, bytes: &[u8]) -> bool {
+        let found = self.read_named(&self.unfinished());
+        matches!(found, Ok(Some(found)) if found.bytes == bytes)
     }
 
     /// What a write that was broken off left beside the file.

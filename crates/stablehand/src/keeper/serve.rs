@@ -11,6 +11,7 @@ use super::isolate;
 use super::spawn::{SpawnFailure, spawn};
 use super::stop::{GroupStop, Step, Stop, group_of};
 use super::wire::{Channel, FailedStage, FromKeeper, ToKeeper};
+use crate::hooks::{self, Release};
 use crate::keeper::Launch;
 use crate::tree::{Process, Snapshot, raw_pid};
 use nix::errno::Errno;
@@ -53,9 +54,14 @@ pub fn serve() -> i32 {
     let started = isolate::own_the_tree()
         .map_err(|errno| SpawnFailure::new(FailedStage::Keeper, &errno.into()))
         .and_then(|()| spawn(&launch, pipes, cgroup.as_ref()));
+    let afterwards = launch.release.clone();
     drop(launch);
     match started {
-        Ok(agent) => Server::new(channel, ended_children, agent, cgroup).run(),
+        Ok(agent) => {
+            let mut server = Server::new(channel, ended_children, agent, cgroup);
+            server.afterwards = afterwards;
+            server.run()
+        }
         Err(failure) => {
             if let Some(cgroup) = cgroup {
                 cgroup.remove();
@@ -81,7 +87,9 @@ fn receive_launch(channel: &mut Channel) -> io::Result<(Launch, [OwnedFd; 3])> {
         }
         match channel.next()? {
             Some(ToKeeper::Launch(request)) => return Ok((request.into(), pipes)),
-            Some(ToKeeper::Order(_)) => return Err(io::ErrorKind::InvalidData.into()),
+            Some(ToKeeper::Order(_) | ToKeeper::Farewell) => {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
             None => wait(channel, PollFlags::POLLIN, limit)?,
         }
     }
@@ -125,6 +133,8 @@ struct Server {
     groups: Vec<GroupStop>,
     /// The supervisor is gone.
     alone: bool,
+    /// What is left to do when it did not go by itself.
+    afterwards: Option<Release>,
 }
 
 impl Server {
@@ -143,6 +153,7 @@ impl Server {
             stop: None,
             groups: Vec::new(),
             alone: false,
+            afterwards: None,
         };
         let cgroup = server.cgroup.as_ref().map(|cgroup| cgroup.folder().as_os_str().as_bytes());
         let spawned = FromKeeper::Spawned { agent_pid: agent, cgroup: cgroup.map(<[u8]>::to_vec) };
@@ -169,10 +180,27 @@ impl Server {
             self.wait(groups.into_iter().chain(tree).min());
             self.hear();
         }
+        self.release();
         if let Some(cgroup) = self.cgroup {
             cgroup.remove();
         }
         0
+    }
+
+    /// Gives a settings file back in the place of a supervisor that was killed. One that lives has
+    /// said farewell, or else still holds its lock.
+    fn release(&mut self) {
+        // A report that nobody took may have kept us from hearing the last words.
+        let _closed = self.channel.receive();
+        while let Ok(Some(message)) = self.channel.next() {
+            if matches!(message, ToKeeper::Farewell) {
+                self.afterwards = None;
+            }
+        }
+        if let Some(release) = self.afterwards.take() {
+            // Nobody is there to be told; the next run tries again.
+            let _put_right_later = hooks::release(&release);
+        }
     }
 
     fn tell(&mut self, message: &FromKeeper) {
@@ -219,6 +247,7 @@ impl Server {
         loop {
             match self.channel.next() {
                 Ok(Some(ToKeeper::Order(order))) => self.obey(order),
+                Ok(Some(ToKeeper::Farewell)) => self.afterwards = None,
                 Ok(None) if open => return,
                 Ok(None | Some(ToKeeper::Launch(_))) | Err(_) => return self.lose_supervisor(),
             }

@@ -5,6 +5,7 @@
 //! does not take yet waits in memory, so a stopped peer can never stop us. This file decides
 //! nothing about processes.
 
+use crate::hooks::Release;
 use crate::keeper::{Launch, Order, Transport};
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 use serde::de::DeserializeOwned;
@@ -35,6 +36,8 @@ pub(crate) enum ToKeeper {
     Launch(LaunchRequest),
     /// Any later one.
     Order(Order),
+    /// The last one of a supervisor that ends the keeper and lives on.
+    Farewell,
 }
 
 /// From the keeper to the supervisor.
@@ -78,6 +81,9 @@ pub(crate) struct LaunchRequest {
     /// Columns and rows, where the pipe ends are those of a terminal.
     #[serde(default)]
     terminal: Option<(u16, u16)>,
+    /// The journal and the user of an installation.
+    #[serde(default)]
+    release: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl From<&Launch> for LaunchRequest {
@@ -96,6 +102,10 @@ impl From<&Launch> for LaunchRequest {
                 Transport::Pipe => None,
                 Transport::Pty { size } => Some((size.cols(), size.rows())),
             },
+            release: launch
+                .release
+                .as_ref()
+                .map(|release| (bytes(release.journal.as_os_str()), bytes(&release.user))),
         }
     }
 }
@@ -114,6 +124,10 @@ impl From<LaunchRequest> for Launch {
             cwd: request.cwd.map(|cwd| PathBuf::from(text(cwd))),
             transport: request.terminal.map_or(Transport::Pipe, |(cols, rows)| Transport::Pty {
                 size: TerminalSize::new(cols, rows),
+            }),
+            release: request.release.map(|(journal, user)| Release {
+                journal: PathBuf::from(text(journal)),
+                user: text(user),
             }),
         }
     }
@@ -282,6 +296,7 @@ mod tests {
             env: vec![(odd.clone(), Some(odd.clone())), (OsString::from("GONE"), None)],
             cwd: Some(PathBuf::from(&odd)),
             transport: Transport::Pty { size: TerminalSize::new(90, 30) },
+            release: Some(Release { journal: PathBuf::from(&odd), user: odd.clone() }),
         };
         let (mut ours, mut theirs) = pair();
         ours.push(&ToKeeper::Launch(LaunchRequest::from(&launch))).unwrap();
