@@ -178,8 +178,11 @@ fn put_in(install: &HookInstall, log: &mut Log) -> Result<Installation, SpawnErr
 }
 
 /// The launch with what its hooks need.
-pub(super) fn equip(spec: &RunSpec) -> crate::keeper::Launch {
+pub(super) fn equip(spec: &RunSpec, server: Option<&HookServer>) -> crate::keeper::Launch {
     let mut launch = spec.launch.clone();
+    // Should we be killed, the keeper gives the agent's file back.
+    let installation = server.and_then(|server| server.installation.as_ref());
+    launch.release = installation.and_then(Installation::release);
     if let Some(wanted) = &spec.hooks {
         launch.env.extend(wanted.variables());
     }
