@@ -5,7 +5,7 @@ use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::limits::LimitArgs;
-use crate::policy;
+use crate::settings::{Held, SettingsArgs};
 use stablehand::agent::{Agent, Mode};
 use stablehand::driver::Stages;
 use stablehand::gate::Gate;
@@ -50,9 +50,13 @@ pub struct ChoiceArgs {
 
     /// Rules that answer the agent's questions whether it may do something: a file, or a ready-made
     /// policy (read-only, workspace-write, no-network, yolo). Several are put on top of each other.
-    /// For agents that ask: claude and codex
+    /// For agents that ask: claude and codex. Without it, the rules in the user's `config.toml` and
+    /// the workspace's `stablehand.toml` hold
     #[arg(long, value_name = "FILE|PROFILE", conflicts_with = "force")]
     policy: Vec<String>,
+
+    #[command(flatten)]
+    settings: SettingsArgs,
 
     /// What the agent may do at all: plan (make a plan, change nothing), ask (answer, change
     /// nothing) or edit (change files without asking). Not every agent has every mode
@@ -117,22 +121,43 @@ impl ChoiceArgs {
         }
     }
 
-    /// The rules that were named.
-    pub fn gate(&self, agent: Agent, env: &Env) -> Result<Option<Arc<Gate>>, Failure> {
-        if self.policy.is_empty() {
+    /// What the user's file, the project's and the flags say, read now.
+    pub(crate) fn settings(&self, env: &Env) -> Result<Held, Failure> {
+        Held::read(&self.settings, &self.policy, self.workspace.as_deref(), env)
+    }
+
+    /// The rules that hold. A policy that cannot hold the agent must not be taken for one that does.
+    pub(crate) fn gate(
+        &self,
+        agent: Agent,
+        held: &Held,
+        env: &Env,
+    ) -> Result<Option<Arc<Gate>>, Failure> {
+        if !held.has_policy() {
             return Ok(None);
+        }
+        let found = held.found_policy();
+        if let (Some(files), true) = (&found, self.force) {
+            return Err(Failure::usage(format!(
+                "--force, and the policy of {files}, cannot both hold"
+            ))
+            .hint("leave out --force, or add --no-policy"));
         }
         if agent.row().two_way.is_none() {
             let able = Agent::ALL.iter().filter(|agent| agent.row().two_way.is_some());
             let able: Vec<_> = able.map(|agent| agent.name()).collect();
+            let whose = found.as_ref().map(|files| format!(" (of {files})")).unwrap_or_default();
+            let hint = format!("these ask: {}", able.join(", "));
             return Err(Failure::usage(format!(
-                "{} does not ask before it acts, so a policy cannot hold it",
+                "{} does not ask before it acts, so a policy cannot hold it{whose}",
                 agent.name()
             ))
-            .hint(format!("these ask: {}", able.join(", "))));
+            .hint(match found {
+                Some(_) => format!("{hint}; or run it without the policy: --no-policy"),
+                None => hint,
+            }));
         }
-        let gate = policy::gate(&self.policy, self.workspace.as_deref(), agent, env)?;
-        Ok(Some(Arc::new(gate)))
+        held.gate(agent, self.workspace.as_deref(), env)
     }
 
     /// How the agent is stopped.

@@ -14,6 +14,7 @@ mod act;
 mod ending;
 mod facts;
 mod notes;
+mod onward;
 mod prompt;
 mod select;
 mod status;
@@ -31,10 +32,12 @@ pub use terminal::TerminalRun;
 
 use crate::agent::{self, ExitMeaning};
 use crate::clock::{RunClock, unix_now};
+use crate::continuation::Continuations;
 use crate::control::Requests;
 use crate::keeper::{Keeper, KeeperProgram, Launch, SpawnError};
 use crate::log::Log;
 use crate::sink::PassThrough;
+use onward::Onward;
 use prompt::PromptWriter;
 use stablehand_core::Dialect;
 use stablehand_core::event::{EventKind, ProcessExit, SessionEnd};
@@ -103,6 +106,8 @@ pub struct RunSpec {
     pub verify: bool,
     /// What is done at the agent's terminal, where it has one: the prompt may have to be typed.
     pub terminal: Option<TerminalRun>,
+    /// When the agent is told to go on after a turn that ended well.
+    pub continuations: Continuations,
 }
 
 /// Who is shown what, while the run goes on.
@@ -140,6 +145,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 prompt,
                 terminal,
                 talk,
+                onward: Onward::new(spec.continuations.clone(), spec.dialect, began),
                 asking: false,
                 facts: Facts::default(),
                 actions: Vec::new(),
@@ -192,6 +198,8 @@ struct Driver<'a> {
     prompt: PromptWriter,
     /// The conversation, where there is one.
     talk: Option<Talk>,
+    /// When it is told to go on.
+    onward: Onward,
     /// A question of the agent's waits for somebody.
     asking: bool,
     terminal: Option<terminal::AtTerminal>,
@@ -256,8 +264,10 @@ impl Driver<'_> {
         self.read_rest();
         self.act();
         self.conclude_by_exit();
+        let end = self.conclude();
+        let continued = self.continue_session(end);
         let report = RunReport {
-            end: self.conclude(),
+            end,
             exit: self.exit.unwrap_or(ProcessExit::Unknown),
             forced: self.stop.reason().is_some(),
             leaked: std::mem::take(&mut self.leaked),
@@ -275,6 +285,8 @@ impl Driver<'_> {
             meaning: ending::meaning(self.spec.exit_codes, self.exit),
             error: ending::error(self.facts.result.as_ref()),
             finished: self.talk.as_ref().is_none_or(Talk::is_last),
+            continuations: std::mem::take(&mut self.onward.rules),
+            continued,
         };
         let report = report.with_last_words(self.log, self.began, self.spec.dialect);
         report.write_down(self.log);

@@ -197,6 +197,10 @@ impl Show for TextView {
                     self.line(&format!("? {what}: {choice} (by {by})"));
                 }
             }
+            EventKind::TurnContinued { prompt, by, count, max } => {
+                let (prompt, by) = (one_line(prompt), one_line(by));
+                self.line(&format!("↻ {prompt} ({count} of {max}, by {by})"));
+            }
             EventKind::TurnEnded { .. } => self.asked.clear(),
             EventKind::ProcessStderr { text } if self.stderr => {
                 self.pause()?;

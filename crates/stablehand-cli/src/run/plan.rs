@@ -4,13 +4,17 @@ use super::RunArgs;
 use super::terminal::Wanted;
 use crate::env::Env;
 use crate::failure::Failure;
+use crate::settings::Held;
 use stablehand::agent::{self, Agent, PlanRequest, ToolsSeen};
+use stablehand::continuation::Continuations;
 use stablehand::driver::{Approvals, RunSpec, Stages, TalkSpec, TerminalRun};
 use stablehand::gate::Attendance;
 use stablehand::keeper::Transport;
 use stablehand::lease::Lease;
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
+use stablehand_core::settings::context::before;
+use stablehand_core::settings::variable::shown;
 use stablehand_core::time::human;
 use std::io::Write;
 use std::path::PathBuf;
@@ -32,6 +36,11 @@ pub(super) struct RunPlan {
     observe_only: bool,
     verify: bool,
     terminal: Option<Wanted>,
+    /// What the files say.
+    pub(super) settings: Held,
+    /// What a new session is told first.
+    context: Option<String>,
+    continuations: Continuations,
 }
 
 impl RunPlan {
@@ -39,7 +48,8 @@ impl RunPlan {
         let choice = &args.choice;
         let agent = choice.agent()?;
         let log_dir = choice.log_dir(env)?;
-        let gate = choice.gate(agent, env)?;
+        let settings = choice.settings(env)?;
+        let gate = choice.gate(agent, &settings, env)?;
         // Leases are shared by all runs of a user, wherever they log to.
         let leases = env.state().unwrap_or_else(|_| log_dir.clone()).join("leases");
         Ok(RunPlan {
@@ -72,6 +82,9 @@ impl RunPlan {
             observe_only: args.observe_only,
             verify: args.verify,
             terminal: args.terminal.wanted(env)?,
+            context: settings.context.text.clone(),
+            continuations: settings.continuations(agent),
+            settings,
         })
     }
 
@@ -85,6 +98,14 @@ impl RunPlan {
         let continue_latest = self.request.continue_latest && resume.is_none();
         let request =
             PlanRequest { resume: resume.clone(), continue_latest, ..self.request.clone() };
+        // A session that is resumed has been told already.
+        let new = request.resume.is_none() && !continue_latest;
+        let behind_context = self
+            .context
+            .as_ref()
+            .filter(|_| new)
+            .map(|context| before(context, &String::from_utf8_lossy(prompt)).into_bytes());
+        let prompt = behind_context.as_deref().unwrap_or(prompt);
         let (mut plan, terminal) = self.launch(&request, prompt)?;
         if !self.keep_env {
             plan.launch.env.extend(match terminal {
@@ -92,6 +113,7 @@ impl RunPlan {
                 Some(_) => self.env.at_terminal(),
             });
         }
+        plan.launch.env.extend(self.settings.variables());
         Ok(RunSpec {
             run: stablehand::new_run_id(),
             agent: self.agent.name().to_owned(),
@@ -103,6 +125,7 @@ impl RunPlan {
                 opening,
                 stays: false,
                 approvals: self.approvals.clone(),
+                context: None,
             }),
             exit_codes: self.agent.row().exit_codes,
             limits: self.limits.clone(),
@@ -112,6 +135,7 @@ impl RunPlan {
             leases: Some(self.leases.clone()),
             verify: self.verify,
             terminal,
+            continuations: self.continuations.clone(),
         })
     }
 
@@ -152,8 +176,10 @@ pub(super) fn print(spec: &RunSpec, plan: &RunPlan) -> Result<u8, Failure> {
         .env
         .iter()
         .map(|(name, value)| {
-            let value = value.as_ref().map(|value| value.to_string_lossy().into_owned());
-            (name.to_string_lossy().into_owned(), value.into())
+            let name = name.to_string_lossy().into_owned();
+            let value =
+                value.as_ref().map(|value| shown(&name, &value.to_string_lossy()).to_owned());
+            (name, value.into())
         })
         .collect();
     let argv = agent::redacted(&spec.launch);
@@ -194,6 +220,7 @@ pub(super) fn print(spec: &RunSpec, plan: &RunPlan) -> Result<u8, Failure> {
         "resume": spec.resumed_from,
         "log_dir": plan.log_dir,
         "observe_only": spec.observe_only,
+        "settings": plan.settings.describe(plan.agent),
         "limits": {
             "startup": human(limits.startup),
             "first_response": human(limits.first_response),

@@ -66,7 +66,9 @@ fn rule(when: Option<When>, matches: Option<&str>, max: u32) -> ContinueRule {
 
 fn seen(events: &[EventKind]) -> Seen {
     let mut seen = Seen::default();
-    events.iter().for_each(|event| seen.take(event));
+    for event in events {
+        seen.take(event);
+    }
     seen
 }
 
@@ -178,7 +180,9 @@ proptest! {
         let (mut seen, mut counts) = (Seen::default(), Counts::default());
         let mut total = 0;
         for turn in turns.iter().cycle().take(60) {
-            turn.iter().for_each(|event| seen.take(event));
+            for event in turn {
+                seen.take(event);
+            }
             let decided = decide(&rules, &seen, &counts).map(|(index, rule)| (index, rule.max));
             // A function of its arguments and nothing else.
             prop_assert_eq!(decide(&rules, &seen, &counts).map(|(index, _)| index), decided.map(|d| d.0));

@@ -123,8 +123,8 @@ fn the_topmost_file_has_the_last_word() {
     let named = parse(&text("named"), Whose::Named);
     let settings = Settings::layered(vec![named, user, project], |_| false);
     assert_eq!(values(&settings), [("A", "user"), ("B", "named")]);
-    let names: Vec<_> = settings.continues.iter().filter_map(|r| r.place.name.as_deref()).collect();
-    assert_eq!(names, ["named", "project", "u"]);
+    let order: Vec<_> = settings.continues.iter().filter_map(|r| r.place.name.as_deref()).collect();
+    assert_eq!(order, ["named", "project", "u"]);
     let whose: Vec<_> = settings.context.iter().map(|source| source.whose).collect();
     assert_eq!(whose, [Whose::User, Whose::Project, Whose::Named]);
     assert_eq!(settings.ignored, Vec::<String>::new());

@@ -19,6 +19,7 @@ use stablehand_core::json::Object;
 use stablehand_core::monitor::Input;
 use stablehand_core::policy::{Action, Decision};
 use stablehand_core::record::Level;
+use stablehand_core::settings::context::before;
 use stablehand_core::speak::{Answer, Opening, Speak, Unanswerable};
 use stablehand_core::time::human;
 use std::collections::VecDeque;
@@ -38,6 +39,8 @@ pub struct TalkSpec {
     pub stays: bool,
     /// What becomes of the agent's questions.
     pub approvals: Approvals,
+    /// What stands in front of the first prompt, where that comes only later.
+    pub context: Option<String>,
 }
 
 /// What becomes of the agent's questions.
@@ -110,6 +113,8 @@ const MOST_CALLS: usize = 64;
 pub(super) struct Talk {
     speaker: Box<dyn Speak>,
     approvals: Approvals,
+    /// What stands in front of the next prompt.
+    context: Option<String>,
     /// A turn is on.
     turn: bool,
     /// No prompt comes any more.
@@ -135,6 +140,7 @@ impl Talk {
         Talk {
             speaker,
             approvals: spec.approvals.clone(),
+            context: spec.context.clone(),
             turn: false,
             last: !spec.stays,
             waiting: Vec::new(),
@@ -198,6 +204,11 @@ impl Talk {
         self.last
     }
 
+    /// Whether a person interrupted the last turn.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled
+    }
+
     /// Whether a person ended the last turn, which then ended as asked.
     pub(super) fn was_cancelled(&self, result: Option<&TurnEnd>) -> bool {
         self.cancelled && matches!(result, Some(TurnEnd::Cancelled))
@@ -223,6 +234,8 @@ impl Driver<'_> {
         let Some(talk) = &mut self.talk else { return };
         talk.turn = true;
         talk.cancelled = false;
+        let behind_context = talk.context.take().map(|context| before(&context, text));
+        let text = behind_context.as_deref().unwrap_or(text);
         let mut said = Vec::new();
         talk.speaker.prompt(text, &mut said);
         // Where the agent is not ready, the speaker keeps it; it is on record all the same.
@@ -277,6 +290,7 @@ impl Driver<'_> {
         }
         self.deny_unanswered(now);
         if ended {
+            self.continue_turn();
             // A prompt that waited for its turn comes before the rest.
             self.serve_requests();
             if self.talk.as_ref().is_some_and(|talk| !talk.turn) {
