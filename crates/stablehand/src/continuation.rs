@@ -76,3 +76,53 @@ impl Continuations {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stablehand_core::settings::{Settings, SettingsFile, Whose};
+
+    fn rules(text: &str, agent: &str) -> Continuations {
+        let file = SettingsFile::parse(text, "f.toml", Whose::User).unwrap();
+        Continuations::new(Settings::layered(vec![file], |_| false).continues, agent)
+    }
+
+    #[test]
+    fn a_proposal_counts_once_it_is_accepted() {
+        let text = "[[continue]]\nwhen = 'stopped without an answer'\nprompt = 'well?'\nmax = 2\n";
+        let mut rules = rules(text, "any");
+        assert_eq!(rules.proposed(), rules.proposed());
+        for count in [1, 2] {
+            let continued = rules.proposed().unwrap();
+            assert_eq!(
+                (continued.prompt.as_str(), continued.count, continued.max),
+                ("well?", count, 2)
+            );
+            assert_eq!(rules.exhausted(), None);
+            rules.accept(&continued);
+        }
+        assert_eq!(rules.proposed(), None);
+        assert!(rules.exhausted().unwrap().contains("f.toml:1 was used 2 times"));
+        rules.saw(&EventKind::TurnEnded {
+            end: stablehand_core::event::TurnEnd::Done,
+            text: Some("Here.".into()),
+            usage: None,
+            duration_ms: None,
+        });
+        assert_eq!(rules.exhausted(), None, "it answered; no rule fits");
+    }
+
+    #[test]
+    fn rules_of_another_agent_are_no_rules_and_all_of_them_end() {
+        let text = "[[continue]]\nmatches = ''\nagent = 'pony'\nprompt = 'go'\nmax = 1000\n";
+        assert!(rules(text, "horse").is_empty());
+        let mut rules = rules(text, "pony");
+        let mut times = 0;
+        while let Some(continued) = rules.proposed() {
+            rules.accept(&continued);
+            times += 1;
+        }
+        assert_eq!(times, continuation::MOST_IN_ALL);
+        assert!(rules.exhausted().unwrap().contains("20 times"));
+    }
+}

@@ -212,7 +212,8 @@ impl SessionBuilder {
         self
     }
 
-    /// When the agent is told to go on after a turn that ended well.
+    /// When the agent is told to go on after a turn that ended well. Where each turn is a process,
+    /// another one follows, also in a session of one prompt.
     pub fn continuations(mut self, rules: Continuations) -> Self {
         self.continuations = rules;
         self
