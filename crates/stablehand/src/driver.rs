@@ -245,6 +245,8 @@ impl Driver<'_> {
         // What came together with the answer to the launch makes no descriptor ready any more.
         self.serve_requests();
         self.serve_keeper();
+        // On record before anything that the agent says: it may have to wait for its first prompt.
+        self.act();
         while self.phase != Phase::Over {
             self.wait();
             self.act();
