@@ -27,6 +27,7 @@ pub mod policy;
 pub mod render;
 pub mod run;
 pub mod screen;
+pub mod settings;
 pub mod signals;
 pub mod supervise;
 pub mod talk;

@@ -108,28 +108,40 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
     // Before the log is made, so that a session that is taken leaves nothing behind.
     plan.check_lease()?;
     let mut house = House::open(&env, &setup)?;
-    let code = supervise(args, &plan, &mut house, first);
+    for text in plan.settings.ignored() {
+        let fields = serde_json::json!({ "text": text });
+        house.log.decide(Level::Warn, "setting_ignored", &fields, None);
+    }
+    let code = supervise(args, &plan, &mut house, first, prompt.into_bytes());
     house.close();
     code
 }
 
-/// Runs, and runs again where that is allowed and safe.
+/// Runs, and runs again where that is allowed and safe, or where a rule has the agent go on.
 fn supervise(
     args: &RunArgs,
     plan: &RunPlan,
     house: &mut House,
     first: RunSpec,
+    mut prompt: Vec<u8>,
 ) -> Result<u8, Failure> {
-    let prompt = first.prompt.clone();
     let mut spec = first;
+    let mut resume = plan.resume.clone();
     let mut tried = 0;
     loop {
-        let (report, settled) = house.run(&spec);
+        let (mut report, settled) = house.run(&spec);
         if args.verify {
             verify(house, &report);
         }
         if let Settled::Interrupted(signal) = settled {
             return Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(2)));
+        }
+        let continuations = std::mem::take(&mut report.continuations);
+        if let Some(continued) = report.continued {
+            prompt = continued.prompt.into_bytes();
+            resume = report.session;
+            spec = RunSpec { continuations, ..plan.spec(&prompt, resume.clone())? };
+            continue;
         }
         let (after, session, again) = match recovery::next(&report, tried, args.retries) {
             Next::Stop { why } => {
@@ -146,7 +158,8 @@ fn supervise(
             return Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(2)));
         }
         let text = if again { prompt.as_slice() } else { args.continue_prompt.as_bytes() };
-        spec = plan.spec(text, session.or_else(|| plan.resume.clone()))?;
+        let next = plan.spec(text, session.or_else(|| resume.clone()))?;
+        spec = RunSpec { continuations, ..next };
     }
 }
 

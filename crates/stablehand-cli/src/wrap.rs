@@ -13,6 +13,7 @@ use crate::failure::{self, Failure};
 use crate::input;
 use crate::supervise::{Format, House, Settled, Setup};
 use stablehand::agent::{Agent, Plan, PlanRequest};
+use stablehand::continuation::Continuations;
 use stablehand::driver::{self, Approvals, RunReport, RunSpec, Stages};
 use stablehand::log::Durability;
 use stablehand_core::event::SessionEnd;
@@ -133,6 +134,7 @@ impl Wrap {
             leases: None,
             verify: false,
             terminal: None,
+            continuations: Continuations::default(),
         };
         let (report, settled) = house.run(&spec);
         complain(house, &report);

@@ -3,10 +3,12 @@
 //! Everything here is a function of values: bytes become lines ([`mod@line`]), lines become events
 //! ([`decode`], [`event`]), events and a `now` become decisions ([`monitor`]), and all of it can be
 //! written to and read back from the log ([`record`]) and folded into what a person reads
-//! ([`transcript`]). Whether a tool call may run is a function too ([`policy`]). There is no clock, no
+//! ([`transcript`]). Whether a tool call may run is a function too ([`policy`]), and so is whether an
+//! agent that rested is to go on ([`continuation`]). There is no clock, no
 //! file, no process and no task in this crate; Cargo and `clippy.toml` see to it. An agent's name
 //! appears nowhere outside `decode/`, but for the files in `policy` that agents keep their settings in.
 
+pub mod continuation;
 pub mod decode;
 pub mod event;
 pub mod hook;
@@ -17,6 +19,7 @@ pub mod monitor;
 pub mod policy;
 pub mod record;
 pub mod replay;
+pub mod settings;
 pub mod speak;
 pub mod terminal;
 pub mod text;

@@ -13,9 +13,11 @@ mod opencode;
 mod plan;
 mod qwen;
 mod terminal;
+mod variables;
 
 pub use plan::{Form, Mode, NON_INTERACTIVE, Plan, PlanError, PlanRequest, redacted};
 pub use terminal::{NOT_AT_TERMINAL, TERMINAL_ENV, TerminalForm};
+pub use variables::is_agents_own;
 
 use crate::hooks::HookForm;
 use crate::keeper::{Launch, Transport};

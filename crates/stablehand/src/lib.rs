@@ -10,7 +10,10 @@
 //! no environment but in [`surroundings`], when asked to.
 
 pub mod agent;
+pub mod bounded;
 pub mod clock;
+pub mod context;
+pub mod continuation;
 pub mod control;
 pub mod driver;
 pub mod follow;

@@ -27,6 +27,8 @@ mod replay;
 #[cfg(test)]
 mod run;
 #[cfg(test)]
+mod settings;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod talk;

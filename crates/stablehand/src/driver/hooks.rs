@@ -353,7 +353,13 @@ impl Driver<'_> {
                 });
                 self.reply(hooks, call, &reply);
             }
-            Role::SessionEnd | Role::Prompt | Role::Stop | Role::Observe => {
+            Role::Stop => {
+                let done = heard.stop.is_some_and(|stop| stop.completed);
+                let onward = if done { self.continue_by_hook() } else { None };
+                let reply = onward.map_or(Reply::Nothing, |prompt| Reply::GoOn { prompt });
+                self.reply(hooks, call, &reply);
+            }
+            Role::SessionEnd | Role::Prompt | Role::Observe => {
                 self.reply(hooks, call, &Reply::Nothing);
             }
         }

@@ -4,6 +4,7 @@ use super::runs::Runs;
 use super::{Handle, Session, queue};
 use crate::agent::{Agent, Form, Mode, PlanError, PlanRequest};
 use crate::clock::unix_now;
+use crate::continuation::Continuations;
 use crate::control;
 use crate::driver::{Approvals, Faces, Stages, StatusCell};
 use crate::follow::Follower;
@@ -98,6 +99,9 @@ pub struct SessionBuilder {
     keeper: Option<KeeperProgram>,
     env: Vec<(OsString, Option<OsString>)>,
     surroundings: Option<Surroundings>,
+    context: Option<String>,
+    continuations: Continuations,
+    warnings: Vec<String>,
 }
 
 impl SessionBuilder {
@@ -116,6 +120,9 @@ impl SessionBuilder {
             keeper: None,
             env: Vec::new(),
             surroundings: None,
+            context: None,
+            continuations: Continuations::default(),
+            warnings: Vec::new(),
         }
     }
 
@@ -198,6 +205,26 @@ impl SessionBuilder {
         self
     }
 
+    /// What the agent is told before the first prompt, where the session is a new one; see
+    /// [`crate::context::read`].
+    pub fn context(mut self, context: Option<String>) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// When the agent is told to go on after a turn that ended well. Where each turn is a process,
+    /// another one follows, also in a session of one prompt.
+    pub fn continuations(mut self, rules: Continuations) -> Self {
+        self.continuations = rules;
+        self
+    }
+
+    /// Settings that do not hold, and why: they are the first records of the log.
+    pub fn ignored_settings(mut self, warnings: Vec<String>) -> Self {
+        self.warnings = warnings;
+        self
+    }
+
     /// When silence is too long, and how much may be used; [`Limits::modern`], as the agent needs
     /// them, where nobody says otherwise.
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -259,11 +286,16 @@ impl SessionBuilder {
         let folder = folder.or_else(|| around.state.as_ref().map(|state| state.join("logs")));
         let folder = folder.ok_or(StartError::NoPlaceForLog)?;
         let leases = around.state.as_ref().unwrap_or(&folder).join("leases");
+        let warnings = std::mem::take(&mut self.warnings);
         let runs = self.runs(keeper, leases, around)?;
         let mut log = open_log(folder, &runs)?;
         if let Some((level, listener)) = listener {
             log.set_listener(level, listener);
         }
+        for text in warnings {
+            log.decide(Level::Warn, "setting_ignored", &serde_json::json!({ "text": text }), None);
+        }
+        log.flush();
         let (control, requests) = control::control().map_err(StartError::System)?;
         let (writer, events) = queue::queue();
         let follower = Follower::start(log.tail(0), runs.dialect(), writer, || {})
@@ -347,6 +379,8 @@ impl SessionBuilder {
             limits,
             stages: self.stages,
             leases,
+            context: self.context,
+            continuations: self.continuations,
         })
     }
 }
