@@ -4,6 +4,7 @@
 
 mod events;
 mod policy;
+mod redact;
 mod replay;
 #[cfg(feature = "schema")]
 mod schema;
