@@ -57,7 +57,8 @@ pub enum Approvals {
 pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
     let io = |error: std::io::Error| Failure::new(format!("failed to set up our streams: {error}"));
-    let screen = Screen::start().map_err(io)?;
+    let redaction = args.choice.redaction();
+    let screen = Screen::start(redaction.as_ref()).map_err(io)?;
     let (control, requests) = control::control().map_err(io)?;
     let attention = signals::watch(control).map_err(io)?;
     let mut prompts = Prompts::open(&env);
@@ -70,6 +71,10 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
         _ => false,
     };
     let builder = args.builder(&env, asks)?;
+    let builder = match redaction {
+        Some(redaction) => builder.redact(redaction),
+        None => builder,
+    };
     // Where nobody sits, the rules decide alone, and at once.
     let builder = if asked_here { builder } else { builder.patience(Some(Duration::ZERO)) };
     let builder = match &first {

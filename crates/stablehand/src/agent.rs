@@ -14,7 +14,9 @@ mod plan;
 mod qwen;
 mod terminal;
 
-pub use plan::{Form, Mode, NON_INTERACTIVE, Plan, PlanError, PlanRequest, redacted};
+pub use plan::{
+    Form, Mode, NON_INTERACTIVE, Plan, PlanError, PlanRequest, redacted, secret_values,
+};
 pub use terminal::{NOT_AT_TERMINAL, TERMINAL_ENV, TerminalForm};
 
 use crate::keeper::{Launch, Transport};
@@ -368,6 +370,7 @@ mod tests {
             cwd: None,
             transport: Transport::Pipe,
         };
+        assert_eq!(secret_values(&launch.args), ["k1", "Authorization: k2", "k2"]);
         let shown = redacted(&launch).join(" ");
         assert!(!shown.contains("k1") && !shown.contains("k2") && shown.ends_with("-p"), "{shown}");
     }

@@ -277,6 +277,7 @@ impl Driver<'_> {
             finished: self.talk.as_ref().is_none_or(Talk::is_last),
         };
         let report = report.with_last_words(self.log, self.began, self.spec.dialect);
+        let report = report.redacted(self.log);
         report.write_down(self.log);
         report
     }

@@ -9,6 +9,9 @@ use std::fmt::Write as _;
 /// A shorter piece of base64 may be found by chance.
 const SHORTEST_PIECE: usize = 8;
 
+/// A shorter beginning gives nothing away.
+const SHORTEST_CUT: usize = 4;
+
 pub(super) struct Exact {
     automaton: AhoCorasick,
     /// Which value each pattern is a form of.
@@ -64,6 +67,22 @@ impl Exact {
             let owner = self.owners.get(hit.pattern().as_usize());
             let value = owner.and_then(|owner| self.values.get(*owner));
             found(hit.start(), hit.end(), value.map_or("", String::as_str));
+        }
+        // What was cut short for showing has lost its end.
+        for (cut, _) in text.match_indices('…') {
+            let Some(before) = text.get(..cut) else { continue };
+            let beginning = |value: &str| {
+                let mut ends = value.char_indices().map(|(at, _)| at).rev();
+                ends.find(|end| {
+                    *end >= SHORTEST_CUT
+                        && value.get(..*end).is_some_and(|part| before.ends_with(part))
+                })
+            };
+            for value in &self.values {
+                if let Some(length) = beginning(value) {
+                    found(cut - length, cut, value);
+                }
+            }
         }
     }
 }

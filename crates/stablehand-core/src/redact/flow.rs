@@ -53,13 +53,23 @@ impl Flow {
         !self.held.is_empty()
     }
 
-    /// Gives what was held back; nothing follows.
-    pub fn finish(&mut self, redactor: &Redactor) -> String {
+    /// Gives what was held back, although more may follow; what follows is still seen beside it.
+    pub fn release(&mut self, redactor: &Redactor) -> String {
         let mut out = String::new();
         let rest = std::mem::take(&mut self.held);
-        if !rest.is_empty() {
-            self.end_line(redactor, &rest, &mut out);
+        if self.in_key && self.context.is_empty() && key::is_line(&rest) {
+            if !std::mem::replace(&mut self.marked, true) {
+                out.push_str(&redactor.marker(PRIVATE_KEY, rest.trim()));
+            }
+        } else {
+            self.say(redactor, &rest, &mut out);
         }
+        out
+    }
+
+    /// Gives what was held back; nothing follows.
+    pub fn finish(&mut self, redactor: &Redactor) -> String {
+        let out = self.release(redactor);
         *self = Flow::default();
         out
     }

@@ -174,6 +174,12 @@ pub(super) const RULES: &[Rule] = &[
         &["fo1_", "fm1", "fm2"],
         r"fo1_[A-Za-z0-9_-]{43}|fm[12][ar]?_[A-Za-z0-9+/]{60,}={0,3}",
     ),
+    // What was cut short for showing, long before anybody looked for secrets in it.
+    alone(
+        "cut-token",
+        &["…"],
+        r"(?P<s>(?:sk-(?:ant|proj|svcacct|admin|or)-|gh[pousr]_|github_pat_|gl(?:pat|rt|dt)-|AKIA|ASIA|AIza|ya29\.|GOCSPX-|xox[abeoprs]-|xapp-|[sr]k_(?:live|test)_|hf_|npm_|pypi-AgEI|eyJ|gsk_|xai-|pplx-|key_|r8_|hvs\.|do[opr]_v1_|SG\.|shp(?:at|ca|pa|ss)_|lin_api_|ntn_|sbp_|sb_secret_|dckr_pat_|figd_|glsa_|dapi)[A-Za-z0-9_./+-]{4,})…",
+    ),
     value(
         "url-password",
         &["://"],

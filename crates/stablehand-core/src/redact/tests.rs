@@ -62,6 +62,19 @@ fn known_values_are_found_in_every_encoding() {
 }
 
 #[test]
+fn what_was_cut_short_is_found_too() {
+    let redactor = knows("kN0wn-Value_42");
+    for text in [format!("run {}…", &token()[..12]), "say kN0wn-Va…".to_owned()] {
+        let safe = redactor.redact(&text);
+        assert!(safe.contains(" [redacted:") && safe.ends_with("]…"), "{safe}");
+    }
+    assert_eq!(
+        redactor.redact("a long story about hf_… and key…"),
+        "a long story about hf_… and key…"
+    );
+}
+
+#[test]
 fn short_values_and_harmless_variables_are_not_taken() {
     assert_eq!(knows("short").redact("a short one"), "a short one");
     let table = [
