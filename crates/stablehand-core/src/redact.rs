@@ -255,13 +255,24 @@ impl Forms {
         self.words.get_or_init(make).as_ref()
     }
 
-    /// Calls `found` with start, end, rank and kind of everything that has a form.
-    fn find(&self, text: &str, found: &mut dyn FnMut(usize, usize, usize, &'static str)) {
-        let Some(words) = self.words() else { return };
-        let mut wanted: u128 = 0;
+    /// The rules of which a word is in the text.
+    fn mentioned(&self, text: &str) -> u128 {
+        let Some(words) = self.words() else { return 0 };
+        let mut wanted = 0;
         for word in words.automaton.find_overlapping_iter(text) {
             wanted |= words.rules.get(word.pattern().as_usize()).copied().unwrap_or(0);
         }
+        wanted
+    }
+
+    /// Whether something that is called so may be a secret for that reason.
+    fn names_secret(&self, name: &str) -> bool {
+        self.mentioned(name) >> rules::GUESSES & 1 == 1
+    }
+
+    /// Calls `found` with start, end, rank and kind of everything that has a form.
+    fn find(&self, text: &str, found: &mut dyn FnMut(usize, usize, usize, &'static str)) {
+        let mut wanted = self.mentioned(text);
         while wanted != 0 {
             let index = wanted.trailing_zeros() as usize;
             wanted &= wanted - 1;

@@ -285,12 +285,8 @@ impl Log {
     ) {
         let from = self.buffer.len();
         record::push_decision(&mut self.buffer, &self.stamp, level, message, fields, event);
-        if let Some(redaction) = &self.redaction
-            && let Some(Ok(record)) = self.buffer.get(from..).map(str::from_utf8)
-            && let Cow::Owned(safe) = redaction.redactor.redact_json_text(record)
-        {
-            self.buffer.truncate(from);
-            self.buffer.extend_from_slice(safe.as_bytes());
+        if self.redaction.is_some() {
+            self.redact_decision(from);
         }
         if let Some((_, listener)) = self.listener.as_mut().filter(|(from, _)| level >= *from) {
             let mut value = serde_json::to_value(fields).unwrap_or_default();
@@ -298,6 +294,19 @@ impl Log {
                 redaction.redactor.redact_json(&mut value);
             }
             listener(level, message, &value);
+        }
+    }
+
+    /// Takes secrets out of the record that begins there in the buffer.
+    fn redact_decision(&mut self, from: usize) {
+        // What every record begins with is ours.
+        let head = self.stamp.head_len().min(self.buffer.len() - from);
+        if let Some(redaction) = &self.redaction
+            && let Some(Ok(fields)) = self.buffer.get(from + head..).map(str::from_utf8)
+            && let Cow::Owned(safe) = redaction.redactor.redact_json_text(fields)
+        {
+            self.buffer.truncate(from + head);
+            self.buffer.extend_from_slice(safe.as_bytes());
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! A value under a secret's name needs no form to be one; it is guessed like an assignment in a text.
 
-use super::{Redactor, check};
+use super::Redactor;
+use super::check::{self, SHORTEST_VALUE};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -32,14 +33,23 @@ pub(super) fn value(redactor: &Redactor, name: Option<&str>, value: &mut Value) 
 
 /// A string that stands under a name.
 fn string<'t>(redactor: &Redactor, name: Option<&str>, text: &'t str) -> Cow<'t, str> {
+    if text.len() < SHORTEST_VALUE {
+        return Cow::Borrowed(text);
+    }
     let safe = redactor.redact(text);
-    let is_word = !text.bytes().any(|b| b.is_ascii_whitespace());
     match (&safe, name) {
-        (Cow::Borrowed(_), Some(name)) if is_word && check::is_assigned_secret(name, text) => {
+        (Cow::Borrowed(_), Some(name)) if is_assigned(name, text) => {
             Cow::Owned(redactor.marker(ASSIGNED, text))
         }
         _ => safe,
     }
+}
+
+/// Whether a string is a secret because of its name. Most names are none of a secret's.
+fn is_assigned(name: &str, text: &str) -> bool {
+    super::FORMS.names_secret(name)
+        && !text.bytes().any(|b| b.is_ascii_whitespace())
+        && check::is_assigned_secret(&unescaped(name), text)
 }
 
 /// Redacts JSON that is text, string by string.
@@ -48,7 +58,8 @@ pub(super) fn text<'t>(redactor: &Redactor, json: &'t str) -> Cow<'t, str> {
     let mut out = String::new();
     let mut copied = 0;
     let mut at = 0;
-    let mut name: Option<Cow<'_, str>> = None;
+    // In an array the name holds for all; the next member brings its own.
+    let mut name: Option<&str> = None;
     while let Some(open) = memchr::memchr(b'"', bytes.get(at..).unwrap_or_default()) {
         let start = at + open + 1;
         let Some(length) = string_length(bytes.get(start..).unwrap_or_default()) else { break };
@@ -56,17 +67,19 @@ pub(super) fn text<'t>(redactor: &Redactor, json: &'t str) -> Cow<'t, str> {
         at = end + 1;
         let Some(inside) = json.get(start..end) else { break };
         if is_name(bytes.get(at..).unwrap_or_default()) {
-            name = Some(unescaped(inside));
+            name = Some(inside);
             continue;
         }
-        let meaning = unescaped(inside);
-        if let Cow::Owned(safe) = string(redactor, name.as_deref(), &meaning) {
+        // Escapes only make it longer.
+        if inside.len() < SHORTEST_VALUE {
+            continue;
+        }
+        if let Cow::Owned(safe) = string(redactor, name, &unescaped(inside)) {
             let quoted = serde_json::to_string(&safe).unwrap_or_else(|_| "\"\"".to_owned());
             out.push_str(json.get(copied..start - 1).unwrap_or_default());
             out.push_str(&quoted);
             copied = at;
         }
-        // In an array the name holds for all; the next member brings its own.
     }
     // A string without an end: this is no JSON, so what is left is a text like any other.
     let rest = json.get(at..).unwrap_or_default();
