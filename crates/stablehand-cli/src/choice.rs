@@ -5,10 +5,12 @@ use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::limits::LimitArgs;
+use crate::redact::RedactArgs;
 use crate::settings::{Held, SettingsArgs};
 use stablehand::agent::{Agent, Mode};
 use stablehand::driver::Stages;
 use stablehand::gate::Gate;
+use stablehand::redact::Redaction;
 use stablehand_core::monitor::Limits;
 use stablehand_core::record::Level;
 use std::ffi::OsString;
@@ -84,6 +86,9 @@ pub struct ChoiceArgs {
     #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = console::level, help_heading = "Log")]
     pub log_level: Level,
 
+    #[command(flatten)]
+    redact: RedactArgs,
+
     /// How long the agent gets after the interrupt, and again after the termination signal
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     stop_grace: Option<Duration>,
@@ -152,6 +157,11 @@ impl ChoiceArgs {
             return Err(unruly(agent, found.as_deref()));
         }
         held.gate(agent, self.workspace.as_deref(), env)
+    }
+
+    /// What is redacted.
+    pub fn redaction(&self) -> Option<Redaction> {
+        self.redact.redaction(&self.extra)
     }
 
     /// How the agent is stopped.

@@ -58,7 +58,8 @@ pub enum Approvals {
 pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
     let io = |error: std::io::Error| Failure::new(format!("failed to set up our streams: {error}"));
-    let screen = Screen::start().map_err(io)?;
+    let redaction = args.choice.redaction();
+    let screen = Screen::start(redaction.as_ref()).map_err(io)?;
     let (control, requests) = control::control().map_err(io)?;
     let attention = signals::watch(control).map_err(io)?;
     let mut prompts = Prompts::open(&env);
@@ -74,6 +75,10 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     };
     let continues = !held.continuations(agent).is_empty();
     let builder = held.apply(args.builder(&env, asks)?, agent);
+    let builder = match redaction {
+        Some(redaction) => builder.redact(redaction),
+        None => builder,
+    };
     // Where nobody sits, the rules decide alone, and at once.
     let builder = if asked_here { builder } else { builder.patience(Some(Duration::ZERO)) };
     let builder = match &first {

@@ -11,6 +11,7 @@ pub use args::WrapArgs;
 use crate::env::Env;
 use crate::failure::{self, Failure};
 use crate::input;
+use crate::redact::RedactArgs;
 use crate::supervise::{Format, House, Settled, Setup};
 use stablehand::agent::{Agent, Plan, PlanRequest};
 use stablehand::continuation::Continuations;
@@ -62,6 +63,7 @@ pub fn main(args: WrapArgs) -> Result<u8, Failure> {
         },
         dialect: stablehand_core::Dialect::Cursor,
         status: false,
+        redaction: RedactArgs::default().redaction(&args.extra),
     };
     let first = args.prompt.join(" ");
     let wrap = Wrap::new(env, args)?;

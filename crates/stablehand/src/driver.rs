@@ -312,6 +312,7 @@ impl Driver<'_> {
             continued,
         };
         let report = report.with_last_words(self.log, self.began, self.spec.dialect);
+        let report = report.redacted(self.log);
         report.write_down(self.log);
         report
     }

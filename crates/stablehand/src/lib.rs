@@ -26,6 +26,7 @@ pub mod log;
 pub mod manage;
 pub mod policy_world;
 pub mod recovery;
+pub mod redact;
 pub mod session;
 pub mod sink;
 pub mod surroundings;

@@ -12,6 +12,7 @@ use stablehand::gate::Attendance;
 use stablehand::hooks::{HookRun, HookWish};
 use stablehand::keeper::Transport;
 use stablehand::lease::Lease;
+use stablehand::redact::Redaction;
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
 use stablehand_core::settings::context::before;
@@ -197,7 +198,11 @@ impl RunPlan {
 }
 
 /// `--dry-run`: the plan as JSON, for people and programs alike.
-pub(super) fn print(spec: &RunSpec, plan: &RunPlan) -> Result<u8, Failure> {
+pub(super) fn print(
+    spec: &RunSpec,
+    plan: &RunPlan,
+    redaction: Option<&Redaction>,
+) -> Result<u8, Failure> {
     let limits = &spec.limits;
     let env: serde_json::Map<String, serde_json::Value> = spec
         .launch
@@ -228,7 +233,7 @@ pub(super) fn print(spec: &RunSpec, plan: &RunPlan) -> Result<u8, Failure> {
         Some(TerminalRun { type_prompt: None, .. }) => "the terminal".to_owned(),
         Some(_) => format!("the terminal; the prompt, {bytes} bytes, is typed"),
     };
-    let text = serde_json::json!({
+    let mut text = serde_json::json!({
         "agent": spec.agent,
         "program": argv.first(),
         "args": argv.get(1..),
@@ -263,6 +268,9 @@ pub(super) fn print(spec: &RunSpec, plan: &RunPlan) -> Result<u8, Failure> {
             "max_cost_usd": limits.max_cost_usd,
         },
     });
+    if let Some(redaction) = redaction {
+        redaction.redactor.redact_json(&mut text);
+    }
     let pretty = serde_json::to_string_pretty(&text).unwrap_or_default();
     writeln!(std::io::stdout(), "{pretty}")
         .map_err(|e| Failure::new(format!("failed to print the plan: {e}")))?;

@@ -23,6 +23,8 @@ mod manage;
 #[cfg(test)]
 mod policy;
 #[cfg(test)]
+mod redact;
+#[cfg(test)]
 mod replay;
 #[cfg(test)]
 mod run;

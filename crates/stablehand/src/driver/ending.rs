@@ -200,6 +200,17 @@ impl RunReport {
         self
     }
 
+    /// The same without secrets, where somebody knows how to find them: a report is shown.
+    pub(super) fn redacted(mut self, log: &Log) -> Self {
+        let Some(redaction) = log.redaction() else { return self };
+        let texts = [self.last_text.as_mut(), self.stderr_tail.as_mut()];
+        let error = self.error.as_mut().map(|(_, message)| message);
+        for text in texts.into_iter().flatten().chain(error) {
+            *text = redaction.redactor.redact(text).into_owned();
+        }
+        self
+    }
+
     /// The two last records of a run.
     pub(super) fn write_down(&self, log: &mut Log) {
         if self.failure.is_none() {

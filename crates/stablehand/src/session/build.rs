@@ -11,6 +11,7 @@ use crate::follow::Follower;
 use crate::gate::{Attendance, Gate};
 use crate::keeper::KeeperProgram;
 use crate::log::{Durability, Listener, Log, LogError, LogOptions};
+use crate::redact::{Redacting, Redaction};
 use crate::surroundings::{Surroundings, is_initialised};
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
@@ -102,6 +103,7 @@ pub struct SessionBuilder {
     context: Option<String>,
     continuations: Continuations,
     warnings: Vec<String>,
+    redaction: Option<Redaction>,
 }
 
 impl SessionBuilder {
@@ -123,6 +125,7 @@ impl SessionBuilder {
             context: None,
             continuations: Continuations::default(),
             warnings: Vec::new(),
+            redaction: None,
         }
     }
 
@@ -256,6 +259,22 @@ impl SessionBuilder {
         self
     }
 
+    /// Takes secrets out of events, decision records and the outcome, and with
+    /// [`Redaction::with_raw`] out of all of the log. Nothing is redacted where nobody asks for it. The
+    /// values of variables have to be handed in: this library does not read them.
+    ///
+    /// ```
+    /// use stablehand::redact::Redactor;
+    /// use stablehand::{Agent, Session};
+    /// let redactor = Redactor::builder().variables(std::env::vars()).build();
+    /// let builder = Session::builder(Agent::Claude).redact(redactor);
+    /// # drop(builder);
+    /// ```
+    pub fn redact(mut self, redaction: impl Into<Redaction>) -> Self {
+        self.redaction = Some(redaction.into());
+        self
+    }
+
     /// Starts the session on a thread of its own. Whether the agent itself could be started shows
     /// in the events and the outcome.
     pub fn start(self) -> Result<Session, StartError> {
@@ -287,8 +306,9 @@ impl SessionBuilder {
         let folder = folder.ok_or(StartError::NoPlaceForLog)?;
         let leases = around.state.as_ref().unwrap_or(&folder).join("leases");
         let warnings = std::mem::take(&mut self.warnings);
+        let redaction = self.redaction.take();
         let runs = self.runs(keeper, leases, around)?;
-        let mut log = open_log(folder, &runs)?;
+        let mut log = open_log(folder, &runs, redaction.clone())?;
         if let Some((level, listener)) = listener {
             log.set_listener(level, listener);
         }
@@ -298,6 +318,7 @@ impl SessionBuilder {
         log.flush();
         let (control, requests) = control::control().map_err(StartError::System)?;
         let (writer, events) = queue::queue();
+        let writer = Redacting::new(writer, redaction.as_ref());
         let follower = Follower::start(log.tail(0), runs.dialect(), writer, || {})
             .map_err(StartError::System)?;
         let status = StatusCell::default();
@@ -385,7 +406,7 @@ impl SessionBuilder {
     }
 }
 
-fn open_log(folder: PathBuf, runs: &Runs) -> Result<Log, LogError> {
+fn open_log(folder: PathBuf, runs: &Runs, redaction: Option<Redaction>) -> Result<Log, LogError> {
     let options = LogOptions {
         folder,
         prefix: "stablehand".to_owned(),
@@ -393,12 +414,19 @@ fn open_log(folder: PathBuf, runs: &Runs) -> Result<Log, LogError> {
         required: false,
     };
     let mut log = Log::create(options, unix_now())?;
-    let fields = serde_json::json!({
+    let mut fields = serde_json::json!({
         "v": FORMAT,
         "program": "stablehand",
         "version": env!("CARGO_PKG_VERSION"),
         "dialect": runs.dialect().name(),
     });
+    if let Some(redaction) = redaction {
+        // Whoever replays the log has to know that it is not what the agent wrote.
+        if redaction.raw {
+            fields["redacted_raw"] = true.into();
+        }
+        log.redact(redaction);
+    }
     log.decide(Level::Debug, "log_opened", &fields, None);
     log.flush();
     Ok(log)
