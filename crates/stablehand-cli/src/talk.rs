@@ -124,6 +124,11 @@ fn tell(screen: &Screen, outcome: &stablehand::Outcome) {
 impl TalkArgs {
     fn asks(&self, env: &Env, terminal: bool) -> Result<Policy, Failure> {
         let agent = self.choice.agent()?;
+        if self.choice.hooks {
+            // Rules that nobody is asked about hold nobody.
+            let failure = Failure::usage("a conversation has no hooks".to_owned());
+            return Err(failure.hint("use `stablehand run --hooks`, once or with --resume"));
+        }
         if let Some(gate) = self.choice.gate(agent, env)? {
             return Ok(Policy::Rules(gate));
         }

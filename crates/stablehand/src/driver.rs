@@ -135,7 +135,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
         Ok(hooks) => hooks,
         Err(error) => return could_not_start(spec, log, error),
     };
-    match Keeper::start(&spec.keeper, &hooks::equip(spec)) {
+    match Keeper::start(&spec.keeper, &hooks::equip(spec, hooks.as_ref())) {
         Ok((keeper, pipes)) => {
             let event = EventKind::ProcessSpawned {
                 pid: keeper.agent_pid(),

@@ -98,7 +98,9 @@ pub(super) struct HookServer {
     heard: u64,
     /// Calls of tools that some hook asked about.
     asked: VecDeque<(CallId, ToolInput)>,
-    /// The stream told of a tool before any hook called.
+    /// The agent calls before its stream tells of a session.
+    calls_first: bool,
+    /// What the stream told before any hook called: nobody holds an agent that does so.
     began: Option<String>,
     /// Tools that were done and may have changed something, as the stream told.
     done: Vec<Tool>,
@@ -129,8 +131,9 @@ pub(super) fn open(spec: &RunSpec, log: &mut Log) -> Result<Option<HookServer>, 
         Some(install) => Some(put_in(install, log)?),
         None => None,
     };
+    let agent = Agent::by_name(&spec.agent);
     if let Some((event, command)) = &wanted.trial {
-        let hooks = Agent::by_name(&spec.agent).and_then(Agent::hooks);
+        let hooks = agent.and_then(Agent::hooks);
         let hooks = hooks.ok_or_else(|| {
             failed("the agent has no hooks", std::io::Error::other(spec.agent.clone()))
         })?;
@@ -146,6 +149,7 @@ pub(super) fn open(spec: &RunSpec, log: &mut Log) -> Result<Option<HookServer>, 
         permits: VecDeque::new(),
         heard: 0,
         asked: VecDeque::new(),
+        calls_first: agent.and_then(|agent| agent.row().hooks).is_some_and(|it| it.calls_first),
         began: None,
         done: Vec::new(),
     }))
@@ -178,11 +182,14 @@ fn put_in(install: &HookInstall, log: &mut Log) -> Result<Installation, SpawnErr
 }
 
 /// The launch with what its hooks need.
-pub(super) fn equip(spec: &RunSpec) -> crate::keeper::Launch {
+pub(super) fn equip(spec: &RunSpec, server: Option<&HookServer>) -> crate::keeper::Launch {
     let mut launch = spec.launch.clone();
     if let Some(wanted) = &spec.hooks {
         launch.env.extend(wanted.variables());
     }
+    // The keeper outlives us where we are killed, and gives the file back.
+    let installation = server.and_then(|server| server.installation.as_ref());
+    launch.release = installation.and_then(Installation::release);
     launch
 }
 
@@ -202,8 +209,12 @@ impl HookServer {
         match event {
             EventKind::ItemStarted { item } if self.heard == 0 => {
                 if let ItemBody::Tool(tool) = &item.body {
-                    self.began.get_or_insert_with(|| excerpt(tool.name.as_bytes(), 60));
+                    let name = excerpt(tool.name.as_bytes(), 60);
+                    self.began.get_or_insert_with(|| format!("uses a tool ({name})"));
                 }
+            }
+            EventKind::SessionStarted { .. } if self.heard == 0 && self.calls_first => {
+                self.began.get_or_insert_with(|| "has begun a session".to_owned());
             }
             EventKind::ItemCompleted { item } => {
                 if let ItemBody::Tool(tool) = &item.body
@@ -487,10 +498,9 @@ impl Driver<'_> {
         if !self.spec.approvals.judge() {
             return;
         }
-        if let Some(name) = began.filter(|_| server.heard == 0) {
+        if let Some(began) = began.filter(|_| server.heard == 0) {
             let text = format!(
-                "the agent uses a tool ({name}) and has called no hook: nothing would hold it, so \
-                 it is stopped"
+                "the agent {began} and has called no hook: nothing would hold it, so it is stopped"
             );
             self.log.set_time(unix_now());
             self.log.decide(Level::Error, "hooks_inactive", &json!({ "text": text }), None);
