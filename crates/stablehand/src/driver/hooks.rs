@@ -13,7 +13,7 @@ mod trial;
 
 pub(crate) use serve::{FOLDER, socket_of};
 
-use super::approvals::{Asked, Asker};
+use super::approvals::{Asked, Asker, STOPPING};
 use super::stop::StopReason;
 use super::{Driver, RunSpec};
 use crate::agent::Agent;
@@ -386,6 +386,10 @@ impl Driver<'_> {
         if !self.spec.approvals.judge() {
             // Nobody wants to judge; the agent goes by its own rules.
             return self.reply(hooks, call, &Reply::Nothing);
+        }
+        if self.stop.reason().is_some() {
+            // What it begins now nobody would see to the end.
+            return self.reply(hooks, call, &Reply::Deny { reason: STOPPING.to_owned() });
         }
         if tool.is_some_and(|tool| server.use_permit(&call.event, &tool.input)) {
             let text = "the same call was allowed a moment ago";
