@@ -1,11 +1,13 @@
 //! `stablehand hook EVENT`: what an agent starts when one of its hooks is due.
 //!
 //! An agent may start it before every tool, so it is on an early path: no parser of arguments, no
-//! signals, no log, nothing but the socket of the run above. Everything that goes wrong is a
+//! log, nothing but the socket of the run above. A signal does not end it, since some agents take a
+//! hook that was interrupted for a yes. Everything that goes wrong is a
 //! denial where somebody waits for yes or no; wrong usage too, with the exit status that agents
 //! take for one. Without a run above, `--alone` judges right here, by the user's policy.
 
 use crate::main_stablehand::PROGRAM;
+use nix::sys::signal::{SigSet, Signal};
 use stablehand::Agent;
 use stablehand::hook_call::{HookCall, SOCKET, TOKEN};
 use stablehand_core::hook::Answered;
@@ -112,6 +114,7 @@ pub fn early_main() -> Option<ExitCode> {
     if args.iter().any(|arg| arg == "--help" || arg == "-h") {
         return None;
     }
+    hold_on();
     let wanted = match read(args.into_iter()) {
         Ok(wanted) => wanted,
         Err(why) => return Some(blocked(&why)),
@@ -124,6 +127,14 @@ pub fn early_main() -> Option<ExitCode> {
         Err(why) => return Some(blocked(&why)),
     };
     Some(say(&serve(&wanted, agent, &event)))
+}
+
+/// Whoever interrupts an agent interrupts its group, and so this hook too; the answer must still
+/// come. Every wait here has an end of its own.
+fn hold_on() {
+    let ends = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+    // Where it cannot be done, the answer is only less certain to come.
+    let _less_certain = SigSet::from_iter(ends).thread_block();
 }
 
 fn serve(wanted: &Wanted, agent: Agent, event: &str) -> Answered {

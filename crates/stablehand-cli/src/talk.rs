@@ -142,6 +142,11 @@ impl TalkArgs {
         env: &Env,
         terminal: bool,
     ) -> Result<Policy, Failure> {
+        if self.choice.hooks {
+            // Rules that nobody is asked about hold nobody.
+            let failure = Failure::usage("a conversation has no hooks".to_owned());
+            return Err(failure.hint("use `stablehand run --hooks`, once or with --resume"));
+        }
         if let Some(gate) = self.choice.gate(agent, held, env)? {
             return Ok(Policy::Rules(gate));
         }

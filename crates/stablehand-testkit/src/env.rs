@@ -164,7 +164,7 @@ impl TestEnv {
         self.run(&self.bins.fake_agent)
     }
 
-    fn run(&self, program: &Path) -> Run<'_> {
+    pub(crate) fn run(&self, program: &Path) -> Run<'_> {
         Run {
             env: self,
             program: program.to_owned(),

@@ -175,14 +175,23 @@ impl Real {
 
     /// Any way of running the program with a scene of the model, within its own bounds.
     pub fn stablehand(&self, subcommand: &str, scene: &str) -> Run<'_> {
-        let mut run = self
+        let run = self
             .env
             .stablehand(subcommand)
             .flag("--agent", self.agent.name())
             .flag("--agent-bin", &self.program)
-            .flag("--log-dir", self.env.log_dir())
-            .variable("TMPDIR", self.env.path("tmp").to_string_lossy())
-            .deadline(DEADLINE);
+            .flag("--log-dir", self.env.log_dir());
+        self.surrounded(run, scene)
+    }
+
+    /// The program without anything of ours around it, with a scene of the model.
+    pub fn by_hand(&self, scene: &str) -> Run<'_> {
+        self.surrounded(self.env.run(&self.program), scene)
+    }
+
+    fn surrounded<'r>(&self, run: Run<'r>, scene: &str) -> Run<'r> {
+        let tmp = self.env.path("tmp");
+        let mut run = run.variable("TMPDIR", tmp.to_string_lossy()).deadline(DEADLINE);
         for (name, value) in self.agent.prepare(&self.env.home(), &self.llm.base_url(scene)) {
             run = run.variable(name, value);
         }

@@ -12,6 +12,8 @@ mod endings;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
+mod hooks;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod talk;

@@ -69,6 +69,13 @@ pub enum Wish {
     Shell(&'static str),
     /// Write a file at the absolute path that is the last word of the prompt.
     WriteFile(&'static str),
+    /// Write a file of this name in the folder whose absolute path is the last word of the prompt.
+    WriteInFolder {
+        /// The name of the file.
+        name: &'static str,
+        /// What is written.
+        content: &'static str,
+    },
     /// A tool that no agent has.
     Unknown(&'static str),
 }
@@ -114,6 +121,12 @@ pub const BACKGROUND_COMMAND: &str =
 pub const THOUGHT: &str = "Oats or hay? Hay.";
 /// What `write-file` writes.
 pub const WRITTEN: &str = "oats\nhay\n";
+/// The commands of `chores`, each in a turn of its own; then come its files.
+pub const CHORES: [&str; 2] = ["touch mucked-out", "touch groomed"];
+/// The files that `chores` writes, with [`WRITTEN`] in them.
+pub const CHORE_FILES: [&str; 2] = ["secret.txt", "list.txt"];
+/// The command of `slow-chore`.
+pub const SLOW_CHORE: &str = "touch mucked-out";
 /// The last text of each scene with tools.
 pub const TOOLS_DONE: &str = "The tools are done.";
 /// How many lines `long` has.
@@ -138,6 +151,15 @@ fn wishing(text: &str, wishes: Vec<Wish>) -> Vec<Turn> {
 
 fn failing(fault: Fault) -> Turn {
     Turn { fault: Some(fault), ..saying("This answer is begun and never ended, as it seems.") }
+}
+
+/// One tool after the other, so that what became of each is in the request for the next.
+fn chores() -> Vec<Turn> {
+    let commands = CHORES.map(Wish::Shell);
+    let files = CHORE_FILES.map(|name| Wish::WriteInFolder { name, content: WRITTEN });
+    let wishes = commands.into_iter().chain(files);
+    let turns = wishes.map(|wish| Turn { wishes: vec![wish], ..saying("The next chore.") });
+    turns.chain([saying(TOOLS_DONE)]).collect()
 }
 
 impl Scene {
@@ -197,6 +219,19 @@ impl Scene {
                 "write-file",
                 "writes to the absolute path that is the last word of the prompt, then a sentence",
                 wishing("I write a file.", vec![Wish::WriteFile(WRITTEN)]),
+            ),
+            scene("chores", "two commands and two files in the folder of the prompt", chores()),
+            scene(
+                "slow-chore",
+                "a sentence of three seconds, a command, then a sentence",
+                vec![
+                    Turn {
+                        pause: Duration::from_millis(500),
+                        wishes: vec![Wish::Shell(SLOW_CHORE)],
+                        ..saying("I think about it for a while, and then I muck out the stable.")
+                    },
+                    saying(TOOLS_DONE),
+                ],
             ),
             scene(
                 "bad-tool",

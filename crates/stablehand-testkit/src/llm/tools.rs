@@ -26,7 +26,11 @@ const YIELD_MS: u64 = 30_000;
 pub(super) fn call(wish: &Wish, conversation: &Conversation) -> Call {
     match wish {
         Wish::Shell(command) => shell(command, conversation),
-        Wish::WriteFile(content) => write_file(content, conversation),
+        Wish::WriteFile(content) => write_file(last_word(conversation), content, conversation),
+        Wish::WriteInFolder { name, content } => {
+            let path = format!("{}/{name}", last_word(conversation).trim_end_matches('/'));
+            write_file(&path, content, conversation)
+        }
         Wish::Unknown(name) => {
             Call { name: (*name).to_owned(), arguments: Arguments::Json(json!({"mane": 1})) }
         }
@@ -50,10 +54,14 @@ fn shell(command: &str, conversation: &Conversation) -> Call {
     Call { arguments: Arguments::Json(filled(tool.schema.as_ref(), &known)), name: tool.name }
 }
 
-fn write_file(content: &str, conversation: &Conversation) -> Call {
+/// The last word of the prompt, without quotes.
+fn last_word(conversation: &Conversation) -> &str {
     let quotes: &[char] = &['"', '\'', '`'];
     let last_word = conversation.prompt.split_whitespace().last().unwrap_or_default();
-    let path = last_word.trim_matches(quotes);
+    last_word.trim_matches(quotes)
+}
+
+fn write_file(path: &str, content: &str, conversation: &Conversation) -> Call {
     let tool = pick(WRITERS, conversation);
     let mut added = format!("*** Begin Patch\n*** Add File: {path}\n");
     for line in content.lines() {

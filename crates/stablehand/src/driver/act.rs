@@ -186,6 +186,7 @@ impl Driver<'_> {
         // An agent that goes when asked is nothing to shout about.
         let level = if stage == Stage::Interrupt { Level::Info } else { Level::Warn };
         self.log.decide(level, "agent_killed", &fields, None);
+        self.turn_hooks_down();
         self.log.flush();
         self.prompt.close();
         self.type_no_more();

@@ -227,6 +227,15 @@ impl Driver<'_> {
         }
     }
 
+    /// The agent is being stopped: no hook is waited for any more, and none says yes.
+    pub(super) fn turn_hooks_down(&mut self) {
+        let of_hook = |open: &mut Question| matches!(open.asker, Asker::Hook(_));
+        let waiting: Vec<Question> = self.questions.waiting.extract_if(.., of_hook).collect();
+        for open in waiting {
+            self.answer(&open.id, open.asker, &deny(STOPPING), "stop");
+        }
+    }
+
     fn let_wait(&mut self, asked: &Asked<'_>, otherwise: Answer, now: Moment) {
         self.questions.waiting.push(Question {
             id: asked.id.to_owned(),
@@ -314,6 +323,9 @@ impl Driver<'_> {
         }
     }
 }
+
+/// What whoever asks is told while the agent is being stopped.
+pub(super) const STOPPING: &str = "denied: the run is being stopped";
 
 pub(super) fn deny(message: &str) -> Answer {
     Answer::Deny { message: message.to_owned() }

@@ -13,7 +13,7 @@ mod trial;
 
 pub(crate) use serve::{FOLDER, socket_of};
 
-use super::approvals::{Asked, Asker};
+use super::approvals::{Asked, Asker, STOPPING};
 use super::stop::StopReason;
 use super::{Driver, RunSpec};
 use crate::agent::Agent;
@@ -98,7 +98,9 @@ pub(super) struct HookServer {
     heard: u64,
     /// Calls of tools that some hook asked about.
     asked: VecDeque<(CallId, ToolInput)>,
-    /// The stream told of a tool before any hook called.
+    /// The agent calls before its stream tells of a session.
+    calls_first: bool,
+    /// What the stream told before any hook called: nobody holds an agent that does so.
     began: Option<String>,
     /// Tools that were done and may have changed something, as the stream told.
     done: Vec<Tool>,
@@ -129,8 +131,9 @@ pub(super) fn open(spec: &RunSpec, log: &mut Log) -> Result<Option<HookServer>, 
         Some(install) => Some(put_in(install, log)?),
         None => None,
     };
+    let agent = Agent::by_name(&spec.agent);
     if let Some((event, command)) = &wanted.trial {
-        let hooks = Agent::by_name(&spec.agent).and_then(Agent::hooks);
+        let hooks = agent.and_then(Agent::hooks);
         let hooks = hooks.ok_or_else(|| {
             failed("the agent has no hooks", std::io::Error::other(spec.agent.clone()))
         })?;
@@ -146,6 +149,7 @@ pub(super) fn open(spec: &RunSpec, log: &mut Log) -> Result<Option<HookServer>, 
         permits: VecDeque::new(),
         heard: 0,
         asked: VecDeque::new(),
+        calls_first: agent.and_then(|agent| agent.row().hooks).is_some_and(|it| it.calls_first),
         began: None,
         done: Vec::new(),
     }))
@@ -186,6 +190,9 @@ pub(super) fn equip(spec: &RunSpec, server: Option<&HookServer>) -> crate::keepe
     if let Some(wanted) = &spec.hooks {
         launch.env.extend(wanted.variables());
     }
+    // The keeper outlives us where we are killed, and gives the file back.
+    let installation = server.and_then(|server| server.installation.as_ref());
+    launch.release = installation.and_then(Installation::release);
     launch
 }
 
@@ -205,8 +212,12 @@ impl HookServer {
         match event {
             EventKind::ItemStarted { item } if self.heard == 0 => {
                 if let ItemBody::Tool(tool) = &item.body {
-                    self.began.get_or_insert_with(|| excerpt(tool.name.as_bytes(), 60));
+                    let name = excerpt(tool.name.as_bytes(), 60);
+                    self.began.get_or_insert_with(|| format!("uses a tool ({name})"));
                 }
+            }
+            EventKind::SessionStarted { .. } if self.heard == 0 && self.calls_first => {
+                self.began.get_or_insert_with(|| "has begun a session".to_owned());
             }
             EventKind::ItemCompleted { item } => {
                 if let ItemBody::Tool(tool) = &item.body
@@ -385,6 +396,10 @@ impl Driver<'_> {
             // Nobody wants to judge; the agent goes by its own rules.
             return self.reply(hooks, call, &Reply::Nothing);
         }
+        if self.stop.reason().is_some() {
+            // What it begins now nobody would see to the end.
+            return self.reply(hooks, call, &Reply::Deny { reason: STOPPING.to_owned() });
+        }
         if tool.is_some_and(|tool| server.use_permit(&call.event, &tool.input)) {
             let text = "the same call was allowed a moment ago";
             let fields = json!({ "hook": call.event, "number": call.number, "text": text });
@@ -496,10 +511,9 @@ impl Driver<'_> {
         if !self.spec.approvals.judge() {
             return;
         }
-        if let Some(name) = began.filter(|_| server.heard == 0) {
+        if let Some(began) = began.filter(|_| server.heard == 0) {
             let text = format!(
-                "the agent uses a tool ({name}) and has called no hook: nothing would hold it, so \
-                 it is stopped"
+                "the agent {began} and has called no hook: nothing would hold it, so it is stopped"
             );
             self.log.set_time(unix_now());
             self.log.decide(Level::Error, "hooks_inactive", &json!({ "text": text }), None);

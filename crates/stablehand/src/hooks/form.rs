@@ -35,6 +35,11 @@ pub struct HookForm {
     pub for_run: ForRun,
     /// Its own rules would refuse, without a terminal, what a hook allows.
     pub needs_force: bool,
+    /// Its first hook has been answered when its stream tells that a session began. One that tells
+    /// so and has called nobody runs no hooks, and that is known before it does anything.
+    pub calls_first: bool,
+    /// The member that switches all hooks off wherever it is said, where a run can say the contrary.
+    pub off_switch: Option<&'static str>,
     /// What an event's list holds.
     pub nesting: Nesting,
     /// In what times are given.
@@ -185,7 +190,7 @@ impl HookForm {
     }
 
     /// A whole file with nothing in it but these hooks: for an agent that takes settings for one run
-    /// by an argument or a variable.
+    /// by an argument or a variable. A file of the project's may not switch them off.
     pub fn settings(&self, commands: &Commands) -> Value {
         let mut hooks = Map::new();
         for command in commands.iter() {
@@ -198,6 +203,9 @@ impl HookForm {
         let mut file = Map::new();
         if let Some(version) = self.version {
             file.insert("version".into(), version.into());
+        }
+        if let Some(switch) = self.off_switch {
+            file.insert(switch.into(), false.into());
         }
         file.insert("hooks".into(), Value::Object(hooks));
         Value::Object(file)

@@ -48,8 +48,14 @@ impl HookWish<'_> {
     /// Everything for one run.
     pub fn plan(self) -> Result<HookRun, HookError> {
         let none = || HookError::NoHooks { agent: self.agent.name(), able: able() };
-        let plan = HookPlan::of(self.agent, self.program, Answers::Alone)?.ok_or_else(none)?;
-        let form = plan.form;
+        let form = self.agent.row().hooks.ok_or_else(none)?;
+        let answers = match form.for_run {
+            // Nobody but the run's own agent has them: without the run above the answer is no.
+            ForRun::Argument(_) => Answers::ForRun,
+            // An agent that somebody starts by hand in the same folder has them too.
+            ForRun::Merged => Answers::Alone,
+        };
+        let plan = HookPlan::of(self.agent, self.program, answers)?.ok_or_else(none)?;
         let asks = plan.commands.iter().find(|command| command.role.fails_closed());
         let trial = asks.map(|command| (command.event.to_owned(), command.command.clone()));
         let (args, install) = match form.for_run {

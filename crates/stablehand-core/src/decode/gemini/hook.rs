@@ -59,9 +59,9 @@ impl Hooks for GeminiHooks {
                 heard.stop = Some(Stopping { completed: true, rounds });
             }
             "Notification" => heard.items.extend(text(payload, "message").map(notice)),
-            "PreCompress" => {
-                let trigger = text(payload, "trigger").unwrap_or_default();
-                heard.items.push(notice(&format!("the agent shortens its context ({trigger})")));
+            // It comes before every request, and is true only where somebody asked for it.
+            "PreCompress" if text(payload, "trigger") == Some("manual") => {
+                heard.items.push(notice("the agent shortens its context (manual)"));
             }
             _ => {}
         }

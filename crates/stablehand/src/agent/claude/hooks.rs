@@ -13,6 +13,8 @@ pub(super) const FORM: HookForm = HookForm {
     user: "settings.json",
     for_run: ForRun::Argument("--settings"),
     needs_force: false,
+    calls_first: true,
+    off_switch: Some("disableAllHooks"),
     nesting: Nesting::Grouped,
     unit: Unit::Seconds,
     fail_closed: None,

@@ -13,6 +13,8 @@ pub(super) const FORM: HookForm = HookForm {
     user: "hooks.json",
     for_run: ForRun::Merged,
     needs_force: true,
+    calls_first: false,
+    off_switch: None,
     nesting: Nesting::Flat,
     unit: Unit::Seconds,
     fail_closed: Some("failClosed"),
