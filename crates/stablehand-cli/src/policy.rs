@@ -70,12 +70,15 @@ pub(crate) fn gate(
     env: &Env,
 ) -> Result<Gate, Failure> {
     let sources = Sources::named_by(named, workspace);
-    let (rules, files) = sources.policy(env)?;
+    let (rules, mut files) = sources.policy(env)?;
     let workspace = sources.workspace()?;
+    // What is allowed for always is the user's word, so it never goes into a project's file.
+    let learned = sources.last_file().or_else(|| env.config_file());
+    files.extend(learned.clone());
     let files: Vec<PathBuf> =
         files.iter().map(|file| file.canonicalize().unwrap_or_else(|_| file.clone())).collect();
     let world = FileWorld::new(&workspace, env.home.as_deref(), &files);
-    Ok(Gate::new(rules, world, agent.name()))
+    Ok(Gate::new(rules, world, agent.name()).with_rules_file(learned))
 }
 
 fn show(args: &ShowArgs, env: &Env) -> Result<u8, Failure> {

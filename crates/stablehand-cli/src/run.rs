@@ -3,6 +3,7 @@
 mod plan;
 mod terminal;
 
+use crate::ask::AskArgs;
 use crate::choice::ChoiceArgs;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -56,6 +57,9 @@ pub struct RunArgs {
     dry_run: bool,
 
     #[command(flatten)]
+    asks: AskArgs,
+
+    #[command(flatten)]
     terminal: TerminalArgs,
 
     /// When the log reaches the disk: in groups within 100 ms, or always before anybody sees it
@@ -101,6 +105,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         told_by_face: &["run_ended", "spawn_failed"],
         dialect: first.dialect,
         status: true,
+        attendant: plan.attendant.clone(),
     };
     if first.terminal.is_some() {
         terminal::hush_emulator();

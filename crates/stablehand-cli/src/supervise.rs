@@ -1,5 +1,6 @@
 //! One invocation: a log, its faces, and the runs between opening and closing them.
 
+use crate::ask::{Asking, Attendant, Told};
 use crate::console;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -10,7 +11,7 @@ use crate::signals::{self, Attention};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand::control::{self, Request, Requests};
 use stablehand::driver::{self, Faces, RunReport, RunSpec};
-use stablehand::follow::Follower;
+use stablehand::follow::{Follower, Show};
 use stablehand::log::{Durability, Log, LogOptions};
 use stablehand::sink::PassThrough;
 use stablehand_core::Dialect;
@@ -56,6 +57,8 @@ pub struct Setup {
     pub dialect: Dialect,
     /// Whether a status line may be shown where there is a terminal.
     pub status: bool,
+    /// Who answers the agent's questions, where it asks any.
+    pub attendant: Option<Attendant>,
 }
 
 /// An invocation in progress.
@@ -67,6 +70,7 @@ pub struct House {
     pub screen: Screen,
     faces: Faces,
     follower: Option<Follower>,
+    asking: Option<Asking>,
     requests: Requests,
     attention: Attention,
     shows_status: bool,
@@ -124,21 +128,28 @@ impl House {
         if !text_shows_stderr {
             faces.stderr = Some(pass(std::io::stderr().as_fd(), Stream::Stderr).map_err(io)?);
         }
+        let asking = match &setup.attendant {
+            Some(attendant) => {
+                Asking::start(attendant, control.clone(), &screen, &attention).map_err(io)?
+            }
+            None => None,
+        };
         let gone = move || control.send(Request::ReaderGone);
-        let follower = match setup.format {
+        let view: Option<Box<dyn Show>> = match setup.format {
             Format::StreamJson => {
                 faces.stdout = Some(pass(std::io::stdout().as_fd(), Stream::Stdout).map_err(io)?);
                 None
             }
             Format::Quiet => None,
-            Format::Text => {
-                let view = TextView::new(screen.clone(), text_shows_stderr);
-                Some(Follower::start(log.tail(0), setup.dialect, view, gone).map_err(io)?)
-            }
-            Format::Events => {
-                let view = EventLines::new(screen.clone());
-                Some(Follower::start(log.tail(0), setup.dialect, view, gone).map_err(io)?)
-            }
+            Format::Text => Some(Box::new(TextView::new(screen.clone(), text_shows_stderr))),
+            Format::Events => Some(Box::new(EventLines::new(screen.clone()))),
+        };
+        let feed = asking.as_ref().map(Asking::feed);
+        let follower = if view.is_some() || feed.is_some() {
+            let told = Told::new(view, feed);
+            Some(Follower::start(log.tail(0), setup.dialect, told, gone).map_err(io)?)
+        } else {
+            None
         };
         let format = setup.format;
         Ok(House {
@@ -146,6 +157,7 @@ impl House {
             screen,
             faces,
             follower,
+            asking,
             requests,
             attention,
             shows_status,
@@ -263,6 +275,8 @@ impl House {
             // They have everything already; this is only the end of a thread.
             follower.wait_for(u64::MAX, Duration::from_secs(1));
         }
+        // Before the last words: it may still have the terminal.
+        drop(self.asking.take());
         self.screen.flush();
     }
 }

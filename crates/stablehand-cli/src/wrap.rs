@@ -61,6 +61,7 @@ pub fn main(args: WrapArgs) -> Result<u8, Failure> {
         },
         dialect: stablehand_core::Dialect::Cursor,
         status: false,
+        attendant: None,
     };
     let first = args.prompt.join(" ");
     let wrap = Wrap::new(env, args)?;

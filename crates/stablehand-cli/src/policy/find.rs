@@ -67,6 +67,11 @@ impl Sources {
         !self.files.is_empty() || !self.profiles.is_empty()
     }
 
+    /// The file that was named last.
+    pub(super) fn last_file(&self) -> Option<PathBuf> {
+        self.files.last().cloned()
+    }
+
     /// The workspace, absolute.
     pub(super) fn workspace(&self) -> Result<PathBuf, Failure> {
         let here = self.workspace.as_deref().unwrap_or(Path::new("."));

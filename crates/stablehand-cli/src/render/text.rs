@@ -127,6 +127,16 @@ fn other_line(tool: &Tool) -> String {
     }
 }
 
+/// What was decided about a call before it ran, and by whom.
+fn resolved(what: &str, choice: &str, by: &str) -> String {
+    let by = one_line(by);
+    match choice {
+        "allow" | "allow_always" | "allow_with" => format!("✓ allowed: {what} (by {by})"),
+        "deny" => format!("✗ denied: {what} (by {by})"),
+        other => format!("? {what}: {} (by {by})", one_line(other)),
+    }
+}
+
 fn reason(what: &str, why: Option<&str>) -> String {
     match why.map(str::trim).filter(|why| !why.is_empty()) {
         Some(why) => format!("{what}: {}", one_line(why)),
@@ -189,12 +199,13 @@ impl Show for TextView {
                 }
             }
             EventKind::ApprovalRequested { id, what, .. } => {
+                // A question is shown below, on a line of its own.
+                self.end_line();
                 self.asked.insert(id.clone(), one_line(what));
             }
             EventKind::ApprovalResolved { id, choice, by } => {
                 if let Some(what) = self.asked.remove(id) {
-                    let (choice, by) = (one_line(choice), one_line(by));
-                    self.line(&format!("? {what}: {choice} (by {by})"));
+                    self.line(&resolved(&what, choice, by));
                 }
             }
             EventKind::TurnEnded { .. } => self.asked.clear(),
