@@ -7,6 +7,7 @@
 // Standard output belongs to the agent's bytes and to `render`; all else goes to standard error
 // through `console`. The lint that forbids printing elsewhere holds here too.
 
+pub mod ask;
 pub mod choice;
 pub mod console;
 pub mod decode;
@@ -28,6 +29,7 @@ pub mod redact;
 pub mod render;
 pub mod run;
 pub mod screen;
+pub mod sessions;
 pub mod settings;
 pub mod signals;
 pub mod supervise;
