@@ -26,6 +26,7 @@ pub mod policy;
 pub mod render;
 pub mod run;
 pub mod screen;
+pub mod sessions;
 pub mod signals;
 pub mod supervise;
 pub mod talk;

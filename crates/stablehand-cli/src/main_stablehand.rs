@@ -7,7 +7,7 @@ use crate::fake::{self, FakeArgs};
 use crate::policy::PolicyArgs;
 use crate::run::RunArgs;
 use crate::talk::TalkArgs;
-use crate::{decode, doctor, manage, policy, run, talk};
+use crate::{decode, doctor, manage, policy, run, sessions, talk};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -50,6 +50,9 @@ enum Command {
     /// List chats that can be resumed, or begin one
     #[command(subcommand)]
     Chats(manage::ChatsCommand),
+    /// Look at past runs by their logs
+    #[command(subcommand)]
+    Sessions(sessions::SessionsCommand),
     /// Check everything that runs depend on, and say what to fix
     Doctor(doctor::DoctorArgs),
     /// Play a scripted agent in any dialect, to test what runs agents
@@ -87,6 +90,7 @@ pub fn main() -> ExitCode {
         Command::Models(args) => manage::models(&args),
         Command::Mcp(command) => manage::mcp(&command),
         Command::Chats(command) => manage::chats(&command),
+        Command::Sessions(command) => sessions::main(&command),
         Command::Doctor(args) => doctor::main(&args),
         Command::FakeAgent(args) => fake::main(&args),
         Command::Demo(args) => demo::main(&args),

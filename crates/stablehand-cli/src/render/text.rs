@@ -10,10 +10,11 @@ use stablehand_core::Event;
 use stablehand_core::event::{EventKind, ItemBody, Outcome, TextRole, Tool, ToolInput};
 use stablehand_core::id::{CallId, ItemId};
 use stablehand_core::text::plain;
+use stablehand_core::time::UnixMillis;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Shows events as text.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub struct TextView {
     at_line_start: bool,
     /// Messages of which something was shown already.
     shown: Option<ItemId>,
-    started: HashMap<CallId, Instant>,
+    started: HashMap<CallId, UnixMillis>,
     /// Questions of the agent that are open.
     asked: HashMap<String, String>,
     runs: u32,
@@ -67,8 +68,10 @@ impl TextView {
         }
     }
 
-    fn tool_started(&mut self, tool: &Tool) {
-        self.started.insert(tool.call.clone(), Instant::now());
+    fn tool_started(&mut self, tool: &Tool, at: Option<UnixMillis>) {
+        if let Some(at) = at {
+            self.started.insert(tool.call.clone(), at);
+        }
         let line = match &tool.input {
             ToolInput::Command { command, .. } => format!("⏳ `{}`", one_line(command)),
             _ if tool.headline().is_empty() => format!("⏳ {}", one_line(&tool.name)),
@@ -77,8 +80,10 @@ impl TextView {
         self.line(&line);
     }
 
-    fn tool_completed(&mut self, tool: &Tool) {
-        let measured = self.started.remove(&tool.call).map(|at| at.elapsed());
+    fn tool_completed(&mut self, tool: &Tool, at: Option<UnixMillis>) {
+        // By the log's clock: live and years later it took as long.
+        let began = self.started.remove(&tool.call);
+        let measured = began.zip(at).map(|(began, at)| at.since(began));
         let spent = tool.duration_ms.map(Duration::from_millis).or(measured);
         let line = match &tool.input {
             ToolInput::Command { command, .. } => shell_line(command, spent, tool),
@@ -181,7 +186,9 @@ impl Show for TextView {
                     self.end_line();
                 }
                 ItemBody::Tool(tool) if tool.name.is_empty() => {}
-                ItemBody::Tool(tool) => self.tool_completed(tool),
+                ItemBody::Tool(tool) => {
+                    self.tool_completed(tool, UnixMillis::from_rfc3339(&event.at));
+                }
                 ItemBody::Notice { text, .. } => self.line(&format!("! {}", one_line(text))),
                 ItemBody::Plan { text: Some(text), .. } => {
                     self.end_line();
@@ -195,7 +202,7 @@ impl Show for TextView {
                 if let ItemBody::Tool(tool) = &item.body
                     && !tool.name.is_empty()
                 {
-                    self.tool_started(tool);
+                    self.tool_started(tool, UnixMillis::from_rfc3339(&event.at));
                 }
             }
             EventKind::ApprovalRequested { id, what, .. } => {

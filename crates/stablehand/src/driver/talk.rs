@@ -417,7 +417,12 @@ impl Driver<'_> {
                 let choice = given.word().to_owned();
                 let event =
                     EventKind::ApprovalResolved { id: id.to_owned(), choice, by: by.to_owned() };
-                let fields = json!({ "id": id, "choice": given.word(), "by": by });
+                let message = match &given {
+                    Answer::Deny { message } => Some(message),
+                    _ => None,
+                };
+                let fields =
+                    json!({ "id": id, "choice": given.word(), "by": by, "message": message });
                 self.log.decide(Level::Info, "approval_resolved", &fields, Some(&event));
                 self.say(Said::Answer, &said);
             }
