@@ -80,6 +80,9 @@ fn transcript(log: &Path) -> Result<u8, Failure> {
     let mut events = Vec::new();
     let mut gone = false;
     each_line(log, |line| {
+        if gone {
+            return Ok(());
+        }
         let record = Record::read(line);
         match &record {
             Record::Decision { message, fields, .. } if message == "log_opened" => {
@@ -98,9 +101,6 @@ fn transcript(log: &Path) -> Result<u8, Failure> {
                 // `stablehand sessions show | head` has had enough.
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => gone = true,
                 Err(error) => return Err(io(error)),
-            }
-            if gone {
-                break;
             }
         }
         Ok(())

@@ -113,8 +113,8 @@ impl Feed {
         };
         let begun = self.calls.iter().find(|known| Some(&known.call) == call.as_ref());
         let heard = self.heard.iter().find(|(known, _)| known == id).map(|(_, tool)| tool);
-        let diff = [tool.as_deref(), heard, begun].into_iter().flatten();
-        let diff = diff.filter_map(|tool| tool.diff.clone()).next();
+        let told = [tool.as_deref(), heard, begun];
+        let diff = told.into_iter().flatten().find_map(|tool| tool.diff.clone());
         if tool.is_none() {
             *tool = heard.or(begun).cloned().map(Box::new);
         }

@@ -338,8 +338,13 @@ fn tick() -> PollTimeout {
 }
 
 fn withdrawn(resolved: &Resolved) -> String {
+    let what = match resolved.choice.as_str() {
+        "allow" | "allow_always" | "allow_with" => "allowed",
+        "deny" => "denied",
+        other => other,
+    };
     match resolved.by.as_str() {
-        "timeout" => format!("nobody answered in time, so it is {}", resolved.choice),
-        by => format!("it was answered elsewhere: {} (by {by})", resolved.choice),
+        "timeout" => format!("nobody answered in time, so it is {what}"),
+        by => format!("it is {what} already, by {by}"),
     }
 }

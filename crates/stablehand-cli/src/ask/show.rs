@@ -54,31 +54,27 @@ struct Cut {
 
 /// The question, whole or cut.
 pub(super) fn question(question: &Question, style: Style, whole: bool) -> String {
-    let cut = |lines| match whole {
-        true => Cut { lines: usize::MAX, width: usize::MAX },
-        false => Cut { lines, width: WIDTH },
+    let cut = |lines| {
+        let all = Cut { lines: usize::MAX, width: usize::MAX };
+        if whole { all } else { Cut { lines, width: WIDTH } }
     };
     let mut out = String::new();
-    match &question.tool {
-        Some(tool) => {
-            let head =
-                format!("? {}: {}", policy::word_of_kind(tool.tool_kind), one_line(&tool.name));
-            let _infallible = writeln!(out, "{}", style.dress("1", &head));
-            body(tool, cut(LINES), &mut out);
-            if let Some(diff) = &tool.diff {
-                let dress = |line: &str| match line.chars().next() {
-                    Some('+') => style.dress("32", line),
-                    Some('-') => style.dress("31", line),
-                    Some('@') => style.dress("36", line),
-                    _ => line.to_owned(),
-                };
-                block(diff, cut(DIFF_LINES), &dress, &mut out);
-            }
+    if let Some(tool) = &question.tool {
+        let head = format!("? {}: {}", policy::word_of_kind(tool.tool_kind), one_line(&tool.name));
+        let _infallible = writeln!(out, "{}", style.dress("1", &head));
+        body(tool, cut(LINES), &mut out);
+        if let Some(diff) = &tool.diff {
+            let dress = |line: &str| match line.chars().next() {
+                Some('+') => style.dress("32", line),
+                Some('-') => style.dress("31", line),
+                Some('@') => style.dress("36", line),
+                _ => line.to_owned(),
+            };
+            block(diff, cut(DIFF_LINES), &dress, &mut out);
         }
-        None => {
-            let _infallible = writeln!(out, "{}", style.dress("1", "? a question of the agent"));
-            block(&question.what, cut(LINES), &str::to_owned, &mut out);
-        }
+    } else {
+        let _infallible = writeln!(out, "{}", style.dress("1", "? a question of the agent"));
+        block(&question.what, cut(LINES), &str::to_owned, &mut out);
     }
     for (number, option) in choices(question).iter().enumerate() {
         let _infallible = writeln!(out, "  {}  {}", number + 1, one_line(option));

@@ -6,6 +6,8 @@
 
 #[cfg(test)]
 mod again;
+#[cfg(test)]
+mod approvals;
 mod args;
 #[cfg(test)]
 mod criteria;
