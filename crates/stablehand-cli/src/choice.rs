@@ -5,10 +5,12 @@ use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::limits::LimitArgs;
-use crate::policy;
+use crate::redact::RedactArgs;
+use crate::settings::{Held, SettingsArgs};
 use stablehand::agent::{Agent, Mode};
 use stablehand::driver::Stages;
 use stablehand::gate::Gate;
+use stablehand::redact::Redaction;
 use stablehand_core::monitor::Limits;
 use stablehand_core::record::Level;
 use std::ffi::OsString;
@@ -50,7 +52,8 @@ pub struct ChoiceArgs {
 
     /// Rules that answer the agent's questions whether it may do something: a file, or a ready-made
     /// policy (read-only, workspace-write, no-network, yolo). Several are put on top of each other.
-    /// For agents that ask: claude and codex
+    /// For agents that ask: claude and codex. Without it, the rules in the user's `config.toml` and
+    /// the workspace's `stablehand.toml` hold
     #[arg(long, value_name = "FILE|PROFILE", conflicts_with = "force")]
     policy: Vec<String>,
 
@@ -58,6 +61,9 @@ pub struct ChoiceArgs {
     /// cursor, claude and gemini. With a policy this holds agents that do not ask by themselves
     #[arg(long)]
     pub hooks: bool,
+
+    #[command(flatten)]
+    settings: SettingsArgs,
 
     /// What the agent may do at all: plan (make a plan, change nothing), ask (answer, change
     /// nothing) or edit (change files without asking). Not every agent has every mode
@@ -79,6 +85,9 @@ pub struct ChoiceArgs {
     /// What is said on standard error: debug, info, warn or error. The log always has everything
     #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = console::level, help_heading = "Log")]
     pub log_level: Level,
+
+    #[command(flatten)]
+    redact: RedactArgs,
 
     /// How long the agent gets after the interrupt, and again after the termination signal
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
@@ -122,16 +131,37 @@ impl ChoiceArgs {
         }
     }
 
-    /// The rules that were named.
-    pub fn gate(&self, agent: Agent, env: &Env) -> Result<Option<Arc<Gate>>, Failure> {
-        if self.policy.is_empty() {
+    /// What the user's file, the project's and the flags say, read now.
+    pub(crate) fn settings(&self, env: &Env) -> Result<Held, Failure> {
+        Held::read(&self.settings, &self.policy, self.workspace.as_deref(), env)
+    }
+
+    /// The rules that hold. A policy that cannot hold the agent must not be taken for one that does.
+    pub(crate) fn gate(
+        &self,
+        agent: Agent,
+        held: &Held,
+        env: &Env,
+    ) -> Result<Option<Arc<Gate>>, Failure> {
+        if !held.has_policy() {
             return Ok(None);
         }
-        if agent.row().two_way.is_none() && !self.hooks {
-            return Err(unruly(agent));
+        let found = held.found_policy();
+        if let (Some(files), true) = (&found, self.force) {
+            return Err(Failure::usage(format!(
+                "--force, and the policy of {files}, cannot both hold"
+            ))
+            .hint("leave out --force, or add --no-policy"));
         }
-        let gate = policy::gate(&self.policy, self.workspace.as_deref(), agent, env)?;
-        Ok(Some(Arc::new(gate)))
+        if agent.row().two_way.is_none() && !self.hooks {
+            return Err(unruly(agent, found.as_deref()));
+        }
+        held.gate(agent, self.workspace.as_deref(), env)
+    }
+
+    /// What is redacted.
+    pub fn redaction(&self) -> Option<Redaction> {
+        self.redact.redaction(&self.extra)
     }
 
     /// How the agent is stopped.
@@ -149,18 +179,24 @@ impl ChoiceArgs {
     }
 }
 
-/// Why an agent cannot be held by a policy.
-fn unruly(agent: Agent) -> Failure {
+/// Why an agent cannot be held by a policy, which may be one that was found in files.
+fn unruly(agent: Agent, found: Option<&str>) -> Failure {
+    let whose = found.map(|files| format!(" (of {files})")).unwrap_or_default();
     let failure = Failure::usage(format!(
-        "{} does not ask before it acts, so a policy cannot hold it",
+        "{} does not ask before it acts, so a policy cannot hold it{whose}",
         agent.name()
     ));
-    if agent.row().hooks.is_some() {
-        return failure.hint("add --hooks: then it has to ask before every tool");
-    }
-    let able = Agent::ALL.iter().filter(|agent| agent.row().two_way.is_some());
-    let able: Vec<_> = able.map(|agent| agent.name()).collect();
-    failure.hint(format!("these ask: {}", able.join(", ")))
+    let hint = if agent.row().hooks.is_some() {
+        "add --hooks: then it has to ask before every tool".to_owned()
+    } else {
+        let able = Agent::ALL.iter().filter(|agent| agent.row().two_way.is_some());
+        let able: Vec<_> = able.map(|agent| agent.name()).collect();
+        format!("these ask: {}", able.join(", "))
+    };
+    failure.hint(match found {
+        Some(_) => format!("{hint}; or run it without the policy: --no-policy"),
+        None => hint,
+    })
 }
 
 /// The agent of that name, or which there are.

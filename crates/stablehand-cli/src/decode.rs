@@ -1,6 +1,8 @@
 //! `stablehand decode`: a recorded stream on standard input, our events on standard output.
 
 use crate::failure::Failure;
+use crate::redact;
+use stablehand::redact::Redactor;
 use stablehand_core::decode::Summary;
 use stablehand_core::event::{Event, EventKind, Origin};
 use stablehand_core::id::{Seq, SessionId};
@@ -18,6 +20,10 @@ pub struct DecodeArgs {
     /// Print one JSON object with counts instead of the events
     #[arg(long)]
     summary: bool,
+
+    /// Take what looks like a secret out of the events; a recording is shown as it is otherwise
+    #[arg(long)]
+    redact: bool,
 }
 
 fn dialect(name: &str) -> Result<Dialect, String> {
@@ -42,7 +48,9 @@ pub fn main(args: &DecodeArgs) -> Result<u8, Failure> {
 fn decode(args: &DecodeArgs, input: &mut impl Read, output: &mut impl Write) -> io::Result<()> {
     let mut decoder = args.agent.decoder();
     let mut splitter = LineSplitter::default();
-    let mut stamper = Stamper { run: stablehand::new_run_id(), seq: Seq(0), session: None };
+    let redactor = args.redact.then(|| redact::redactor(&[]));
+    let run = stablehand::new_run_id();
+    let mut stamper = Stamper { run, seq: Seq(0), session: None, redactor };
     let mut summary = Summary::default();
     let mut events = Vec::new();
     let mut take = |line: &Line<'_>, output: &mut dyn Write| -> io::Result<()> {
@@ -81,6 +89,7 @@ struct Stamper {
     run: stablehand_core::id::RunId,
     seq: Seq,
     session: Option<SessionId>,
+    redactor: Option<Redactor>,
 }
 
 impl Stamper {
@@ -92,7 +101,11 @@ impl Stamper {
         let at = stablehand::clock::unix_now();
         let (session, run) = (self.session.clone(), self.run.clone());
         let event = Event::stamp(self.seq, at, session, run, Origin::Agent, kind);
-        serde_json::to_writer(&mut *output, &event)?;
-        writeln!(output)
+        let Some(redactor) = &self.redactor else {
+            serde_json::to_writer(&mut *output, &event)?;
+            return writeln!(output);
+        };
+        let json = serde_json::to_string(&event)?;
+        writeln!(output, "{}", redactor.redact_json_text(&json))
     }
 }

@@ -1,6 +1,7 @@
 //! What went wrong, for the person at the keyboard: the only place that words hints.
 
 use stablehand::agent::PlanError;
+use stablehand::context::ContextError;
 use stablehand::error_chain as chain;
 use stablehand::hooks::HookError;
 use stablehand::keeper::SpawnError;
@@ -135,6 +136,19 @@ impl From<StartError> for Failure {
             StartError::Plan(error) => error.into(),
             StartError::Log(error) => error.into(),
             error => Failure::new(chain(&error)),
+        }
+    }
+}
+
+impl From<ContextError> for Failure {
+    fn from(error: ContextError) -> Self {
+        let failure = Failure::new(chain(&error));
+        match error {
+            ContextError::TooLong { .. } => {
+                failure.hint("tell it where to look instead; it can read files itself")
+            }
+            ContextError::Read { place: None, .. } => failure.hint("name another with --context"),
+            _ => failure.hint("mend the path, or take it out of `files` in `[context]`"),
         }
     }
 }

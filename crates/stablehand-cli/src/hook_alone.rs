@@ -5,7 +5,7 @@
 //! would have done. A policy that cannot be read must not count as none: it denies.
 
 use crate::env::Env;
-use crate::policy;
+use crate::settings::Held;
 use serde_json::Value;
 use stablehand::hook_call::{HookCall, MOST_PAYLOAD};
 use stablehand_core::hook::{Answered, Reply};
@@ -42,7 +42,7 @@ fn decide(call: &HookCall<'_>, payload: &[u8]) -> Result<Reply, String> {
     let heard = hooks.read(call.event, &payload);
     // Agents start their hooks in the workspace.
     let found =
-        policy::found_gate(Path::new("."), agent, &env).map_err(|failure| failure.to_string())?;
+        Held::found_gate(Path::new("."), agent, &env).map_err(|failure| failure.to_string())?;
     let Some(gate) = found else { return Ok(Reply::Nothing) };
     let decision = gate.judge_call(heard.tool.as_deref(), &heard.arguments, heard.cwd.as_deref());
     let action = match decision.action {

@@ -24,9 +24,11 @@ pub mod main_stablehand;
 pub mod main_wrap;
 pub mod manage;
 pub mod policy;
+pub mod redact;
 pub mod render;
 pub mod run;
 pub mod screen;
+pub mod settings;
 pub mod signals;
 pub mod supervise;
 pub mod talk;
@@ -52,7 +54,9 @@ pub(crate) fn finish(program: &str, result: Result<u8, Failure>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
+            // Whatever was typed or found may be quoted in it.
             let message = failure.message(program);
+            let message = redact::redactor(&[]).redact(&message).into_owned();
             let _nobody_there =
                 std::io::Write::write_all(&mut std::io::stderr(), message.as_bytes());
             ExitCode::from(failure.code())

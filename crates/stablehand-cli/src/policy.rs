@@ -3,20 +3,16 @@
 //! Finds and reads files, and prints. The language and the decision are core's.
 
 mod check;
-mod find;
+pub(crate) mod find;
 mod test;
 
 use crate::env::Env;
 use crate::failure::Failure;
 use find::Sources;
-use stablehand::Agent;
-use stablehand::gate::Gate;
-use stablehand::policy_world::FileWorld;
 use stablehand_core::policy::{Decision, PROFILES, profile};
 use stablehand_core::text;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
 
 /// Exit statuses of `policy check`
 const CHECK_CODES: &str = "\
@@ -62,34 +58,6 @@ pub fn main(args: &PolicyArgs) -> Result<u8, Failure> {
     }
 }
 
-/// The rules for an agent: of files, and of profiles by their names.
-pub(crate) fn gate(
-    named: &[String],
-    workspace: Option<&Path>,
-    agent: Agent,
-    env: &Env,
-) -> Result<Gate, Failure> {
-    let sources = Sources::named_by(named, workspace);
-    let (rules, files) = sources.policy(env)?;
-    let workspace = sources.workspace()?;
-    let files: Vec<PathBuf> =
-        files.iter().map(|file| file.canonicalize().unwrap_or_else(|_| file.clone())).collect();
-    let world = FileWorld::new(&workspace, env.home.as_deref(), &files);
-    Ok(Gate::new(rules, world, agent.name()))
-}
-
-/// The rules of the user's and the project's files, where there are such files.
-pub(crate) fn found_gate(
-    workspace: &Path,
-    agent: Agent,
-    env: &Env,
-) -> Result<Option<Gate>, Failure> {
-    if Sources::named_by(&[], Some(workspace)).files(env)?.is_empty() {
-        return Ok(None);
-    }
-    gate(&[], Some(workspace), agent, env).map(Some)
-}
-
 fn show(args: &ShowArgs, env: &Env) -> Result<u8, Failure> {
     let Some(name) = &args.profile else {
         let mut out = String::from("Profiles:\n");
@@ -97,7 +65,7 @@ fn show(args: &ShowArgs, env: &Env) -> Result<u8, Failure> {
             let first = text.lines().next().unwrap_or_default().trim_start_matches('#').trim();
             let _infallible = writeln!(out, "  {name:<16} {first}");
         }
-        out.push_str("Policy files here, later ones on top:\n");
+        out.push_str("Files here, later ones on top:\n");
         let found = Sources::default().files(env)?;
         for file in &found {
             let _infallible = writeln!(out, "  {}", text::plain(&file.describe()));

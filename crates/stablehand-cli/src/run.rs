@@ -88,7 +88,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
     let plan = RunPlan::new(args, &env)?;
     let first = plan.spec(prompt.as_bytes(), plan.resume.clone())?;
     if args.dry_run {
-        return plan::print(&first, &plan);
+        return plan::print(&first, &plan, args.choice.redaction().as_ref());
     }
     let setup = Setup {
         program: PROGRAM,
@@ -101,6 +101,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         told_by_face: &["run_ended", "spawn_failed"],
         dialect: first.dialect,
         status: true,
+        redaction: args.choice.redaction(),
     };
     if first.terminal.is_some() {
         terminal::hush_emulator();
@@ -108,28 +109,40 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
     // Before the log is made, so that a session that is taken leaves nothing behind.
     plan.check_lease()?;
     let mut house = House::open(&env, &setup)?;
-    let code = supervise(args, &plan, &mut house, first);
+    for text in plan.settings.ignored() {
+        let fields = serde_json::json!({ "text": text });
+        house.log.decide(Level::Warn, "setting_ignored", &fields, None);
+    }
+    let code = supervise(args, &plan, &mut house, first, prompt.into_bytes());
     house.close();
     code
 }
 
-/// Runs, and runs again where that is allowed and safe.
+/// Runs, and runs again where that is allowed and safe, or where a rule has the agent go on.
 fn supervise(
     args: &RunArgs,
     plan: &RunPlan,
     house: &mut House,
     first: RunSpec,
+    mut prompt: Vec<u8>,
 ) -> Result<u8, Failure> {
-    let prompt = first.prompt.clone();
     let mut spec = first;
+    let mut resume = plan.resume.clone();
     let mut tried = 0;
     loop {
-        let (report, settled) = house.run(&spec);
+        let (mut report, settled) = house.run(&spec);
         if args.verify {
             verify(house, &report);
         }
         if let Settled::Interrupted(signal) = settled {
             return Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(2)));
+        }
+        let continuations = std::mem::take(&mut report.continuations);
+        if let Some(continued) = report.continued {
+            prompt = continued.prompt.into_bytes();
+            resume = report.session;
+            spec = RunSpec { continuations, ..plan.spec(&prompt, resume.clone())? };
+            continue;
         }
         let (after, session, again) = match recovery::next(&report, tried, args.retries) {
             Next::Stop { why } => {
@@ -146,7 +159,8 @@ fn supervise(
             return Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(2)));
         }
         let text = if again { prompt.as_slice() } else { args.continue_prompt.as_bytes() };
-        spec = plan.spec(text, session.or_else(|| plan.resume.clone()))?;
+        let next = plan.spec(text, session.or_else(|| resume.clone()))?;
+        spec = RunSpec { continuations, ..next };
     }
 }
 
@@ -195,16 +209,19 @@ fn verify(house: &mut House, report: &RunReport) {
     let written = house.written();
     let logged = house.logged();
     let same_out = written.as_ref().is_none_or(|w| w.0 == report.bytes && w.1 == report.digest);
-    let same_log = logged.0 == report.bytes && Some(&logged.1) == report.digest.as_ref();
+    // A log that was redacted is another text.
+    let is_raw = !house.log.redaction().is_some_and(|redaction| redaction.raw);
+    let same_log = !is_raw || logged.0 == report.bytes && Some(&logged.1) == report.digest.as_ref();
     let verdict = if same_out && same_log { "identical" } else { "DIFFERENT" };
     let out = match &written {
         Some((bytes, _)) => format!("{bytes} bytes written"),
         None => "nothing passed through".into(),
     };
     let text = format!(
-        "verify: {} bytes read, {out}, {} bytes in the log: {verdict} (sha256 {})",
+        "verify: {} bytes read, {out}, {} bytes in the log{}: {verdict} (sha256 {})",
         report.bytes,
         logged.0,
+        if is_raw { "" } else { " (redacted, not compared)" },
         report.digest.as_deref().unwrap_or("unknown")
     );
     let level = if same_out && same_log { Level::Info } else { Level::Error };

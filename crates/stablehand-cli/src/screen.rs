@@ -1,9 +1,11 @@
 //! The terminal, shared by what we print and the status line below it.
 //!
 //! One lock: whoever prints takes the status line away first; the ticker puts it back when it has
-//! been quiet. Without a terminal there is no status line and this is a plain writer.
+//! been quiet. Without a terminal there is no status line and this is a plain writer. Everything that is
+//! ours on standard error passes here, so this is where secrets are taken out of it.
 
 use stablehand::driver::{StatusCell, StatusLine};
+use stablehand::redact::{Redaction, Redactor};
 use stablehand_core::event::Health;
 use stablehand_core::text;
 use stablehand_core::time::human;
@@ -35,6 +37,7 @@ pub struct Screen {
     drawn: Arc<Mutex<bool>>,
     over: Arc<AtomicBool>,
     messages: SyncSender<Message>,
+    redactor: Option<Arc<Redactor>>,
 }
 
 #[derive(Debug)]
@@ -45,9 +48,10 @@ enum Message {
 
 impl Screen {
     /// Starts the thread.
-    pub fn start() -> io::Result<Screen> {
+    pub fn start(redaction: Option<&Redaction>) -> io::Result<Screen> {
         let (messages, inbox) = sync_channel(WAITING);
-        let screen = Screen { drawn: Arc::default(), over: Arc::default(), messages };
+        let redactor = redaction.map(|redaction| Arc::clone(&redaction.redactor));
+        let screen = Screen { drawn: Arc::default(), over: Arc::default(), messages, redactor };
         let drawn = Arc::clone(&screen.drawn);
         std::thread::Builder::new().name("messages".into()).spawn(move || {
             for message in inbox {
@@ -75,7 +79,11 @@ impl Screen {
 
     /// Prints to standard error, above the status line. It does not wait.
     pub fn err(&self, bytes: &[u8]) {
-        let _dropped_when_full = self.messages.try_send(Message::Text(bytes.to_vec()));
+        let safe = match &self.redactor {
+            Some(redactor) => redactor.redact_bytes(bytes),
+            None => bytes.into(),
+        };
+        let _dropped_when_full = self.messages.try_send(Message::Text(safe.into_owned()));
     }
 
     /// Gives what was said so far a moment to be read.
@@ -95,7 +103,13 @@ impl Screen {
             while !screen.over.load(Ordering::SeqCst) {
                 std::thread::sleep(RHYTHM);
                 beat += 1;
-                if let Some(status) = cell.get().filter(|status| status.heard.elapsed() > QUIET) {
+                let status = cell.get().filter(|status| status.heard.elapsed() > QUIET);
+                if let Some(mut status) = status {
+                    // Before it is cut short: a half of a secret has no form.
+                    if let (Some(redactor), Some((tool, _))) = (&screen.redactor, &mut status.tool)
+                    {
+                        *tool = redactor.redact(tool).into_owned();
+                    }
                     screen.show(&status, beat);
                 }
             }

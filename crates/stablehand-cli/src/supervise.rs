@@ -12,12 +12,14 @@ use stablehand::control::{self, Request, Requests};
 use stablehand::driver::{self, Faces, RunReport, RunSpec};
 use stablehand::follow::Follower;
 use stablehand::log::{Durability, Log, LogOptions};
+use stablehand::redact::{Redacting, Redaction};
 use stablehand::sink::PassThrough;
 use stablehand_core::Dialect;
 use stablehand_core::event::SessionEnd;
 use stablehand_core::record::{FORMAT, Level, Stream};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What standard output carries.
@@ -56,6 +58,8 @@ pub struct Setup {
     pub dialect: Dialect,
     /// Whether a status line may be shown where there is a terminal.
     pub status: bool,
+    /// What is redacted, in the log and by the faces.
+    pub redaction: Option<Redaction>,
 }
 
 /// An invocation in progress.
@@ -92,24 +96,28 @@ impl House {
             required: setup.log_required,
         };
         let mut log = Log::create(options, started)?;
+        let redaction = setup.redaction.as_ref();
+        let raw = redaction.is_some_and(|redaction| redaction.raw);
+        if let Some(redaction) = redaction {
+            log.redact(redaction.clone());
+        }
         let io =
             |error: std::io::Error| Failure::new(format!("failed to set up our streams: {error}"));
-        let screen = Screen::start().map_err(io)?;
+        let screen = Screen::start(redaction).map_err(io)?;
         log.set_listener(
             setup.level,
             console::listener(setup.program, screen.clone(), setup.told_by_face),
         );
-        log.decide(
-            Level::Debug,
-            "log_opened",
-            &serde_json::json!({
-                "v": FORMAT,
-                "program": setup.program,
-                "version": env!("CARGO_PKG_VERSION"),
-                "dialect": setup.dialect.name(),
-            }),
-            None,
-        );
+        let mut opened = serde_json::json!({
+            "v": FORMAT,
+            "program": setup.program,
+            "version": env!("CARGO_PKG_VERSION"),
+            "dialect": setup.dialect.name(),
+        });
+        if raw {
+            opened["redacted_raw"] = true.into();
+        }
+        log.decide(Level::Debug, "log_opened", &opened, None);
         let (control, requests) = control::control().map_err(io)?;
         let attention = signals::watch(control.clone()).map_err(io)?;
         let shows_status = setup.status
@@ -118,6 +126,15 @@ impl House {
         let mut faces = Faces::default();
         let pass = |fd: std::os::fd::BorrowedFd<'_>, stream| {
             let sink = PassThrough::new(nix::unistd::dup(fd)?, stream)?;
+            let folder = || setup.log_dir.clone();
+            let sink = match redaction {
+                // The agent's own stream comes with the agent's own messages.
+                Some(redaction) if setup.format != Format::StreamJson => {
+                    sink.redacted(Arc::clone(&redaction.redactor), folder())
+                }
+                _ if raw => sink.apart(folder()),
+                _ => sink,
+            };
             Ok(if setup.verify { sink.with_digest() } else { sink })
         };
         let text_shows_stderr = shows_status && setup.format == Format::Text;
@@ -133,10 +150,11 @@ impl House {
             Format::Quiet => None,
             Format::Text => {
                 let view = TextView::new(screen.clone(), text_shows_stderr);
+                let view = Redacting::new(view, redaction);
                 Some(Follower::start(log.tail(0), setup.dialect, view, gone).map_err(io)?)
             }
             Format::Events => {
-                let view = EventLines::new(screen.clone());
+                let view = Redacting::new(EventLines::new(screen.clone()), redaction);
                 Some(Follower::start(log.tail(0), setup.dialect, view, gone).map_err(io)?)
             }
         };

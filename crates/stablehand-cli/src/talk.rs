@@ -12,15 +12,16 @@ use crate::failure::Failure;
 use crate::input::{Desk, Prompt, Prompts};
 use crate::main_stablehand::PROGRAM;
 use crate::screen::Screen;
+use crate::settings::Held;
 use crate::signals::{self, Attention};
 use crate::{console, env};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use show::{Note, Shows};
+use show::{EndOfTurn, Note, Shows};
 use stablehand::control::{self, Receiver, Request, Requests};
 use stablehand::driver;
 use stablehand::keeper::KeeperProgram;
 use stablehand::session::{Handle, Policy, Session, SessionBuilder};
-use stablehand::{Answer, Surroundings};
+use stablehand::{Agent, Answer, Surroundings};
 use stablehand_core::event::SessionEnd;
 use stablehand_core::text::plain;
 use std::time::Duration;
@@ -57,11 +58,14 @@ pub enum Approvals {
 pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
     let io = |error: std::io::Error| Failure::new(format!("failed to set up our streams: {error}"));
-    let screen = Screen::start().map_err(io)?;
+    let redaction = args.choice.redaction();
+    let screen = Screen::start(redaction.as_ref()).map_err(io)?;
     let (control, requests) = control::control().map_err(io)?;
     let attention = signals::watch(control).map_err(io)?;
     let mut prompts = Prompts::open(&env);
-    let asks = args.asks(&env, prompts.is_terminal())?;
+    let agent = args.choice.agent()?;
+    let held = args.choice.settings(&env)?;
+    let asks = args.asks(agent, &held, &env, prompts.is_terminal())?;
     let first = args.choice.prompt.join(" ");
     let first = Some(first.trim().to_owned()).filter(|first| !first.is_empty());
     let asked_here = match &asks {
@@ -69,7 +73,12 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
         Policy::Rules(_) => prompts.is_terminal() && args.approvals != Some(Approvals::Deny),
         _ => false,
     };
-    let builder = args.builder(&env, asks)?;
+    let continues = !held.continuations(agent).is_empty();
+    let builder = held.apply(args.builder(&env, asks)?, agent);
+    let builder = match redaction {
+        Some(redaction) => builder.redact(redaction),
+        None => builder,
+    };
     // Where nobody sits, the rules decide alone, and at once.
     let builder = if asked_here { builder } else { builder.patience(Some(Duration::ZERO)) };
     let builder = match &first {
@@ -80,9 +89,13 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     let mut session = builder.start_with_listener(args.choice.log_level, listener)?;
     let events = session.take_events();
     let (sender, notes) = control::channel().map_err(io)?;
-    let two_way = args.choice.agent()?.row().two_way.is_some();
+    let ends = match (agent.row().two_way.is_some(), continues) {
+        (false, _) => EndOfTurn::Exit,
+        (true, false) => EndOfTurn::Word,
+        (true, true) => EndOfTurn::Rest,
+    };
     let handle = session.handle();
-    let shown = show::start(args.output_format, screen.clone(), events, sender, handle, two_way);
+    let shown = show::start(args.output_format, screen.clone(), events, sender, handle, ends);
     let shown = shown.map_err(io)?;
     let mut talk = Talk {
         handle: session.handle(),
@@ -122,14 +135,19 @@ fn tell(screen: &Screen, outcome: &stablehand::Outcome) {
 }
 
 impl TalkArgs {
-    fn asks(&self, env: &Env, terminal: bool) -> Result<Policy, Failure> {
-        let agent = self.choice.agent()?;
+    fn asks(
+        &self,
+        agent: Agent,
+        held: &Held,
+        env: &Env,
+        terminal: bool,
+    ) -> Result<Policy, Failure> {
         if self.choice.hooks {
             // Rules that nobody is asked about hold nobody.
             let failure = Failure::usage("a conversation has no hooks".to_owned());
             return Err(failure.hint("use `stablehand run --hooks`, once or with --resume"));
         }
-        if let Some(gate) = self.choice.gate(agent, env)? {
+        if let Some(gate) = self.choice.gate(agent, held, env)? {
             return Ok(Policy::Rules(gate));
         }
         Ok(match self.approvals {

@@ -11,8 +11,10 @@ pub use args::WrapArgs;
 use crate::env::Env;
 use crate::failure::{self, Failure};
 use crate::input;
+use crate::redact::RedactArgs;
 use crate::supervise::{Format, House, Settled, Setup};
 use stablehand::agent::{Agent, Plan, PlanRequest};
+use stablehand::continuation::Continuations;
 use stablehand::driver::{self, Approvals, RunReport, RunSpec, Stages};
 use stablehand::log::Durability;
 use stablehand_core::event::SessionEnd;
@@ -61,6 +63,7 @@ pub fn main(args: WrapArgs) -> Result<u8, Failure> {
         },
         dialect: stablehand_core::Dialect::Cursor,
         status: false,
+        redaction: RedactArgs::default().redaction(&args.extra),
     };
     let first = args.prompt.join(" ");
     let wrap = Wrap::new(env, args)?;
@@ -133,6 +136,7 @@ impl Wrap {
             leases: None,
             verify: false,
             terminal: None,
+            continuations: Continuations::default(),
         };
         let (report, settled) = house.run(&spec);
         complain(house, &report);

@@ -123,6 +123,19 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
+    /// A rule of the user's has the agent go on: emitted after a turn that ended well, before the
+    /// agent is told; in a run of one turn a process, before the end of the process is told.
+    #[serde(rename = "turn.continued")]
+    TurnContinued {
+        /// What it is told.
+        prompt: String,
+        /// The rule, with its file and line.
+        by: String,
+        /// How often that rule has been used, with this time.
+        count: u32,
+        /// How often it may be.
+        max: u32,
+    },
     /// Something with a beginning and an end began.
     #[serde(rename = "item.started")]
     ItemStarted {
@@ -310,6 +323,7 @@ impl EventKind {
             EventKind::SessionStarted { .. } => "session.started",
             EventKind::TurnStarted { .. } => "turn.started",
             EventKind::TurnEnded { .. } => "turn.ended",
+            EventKind::TurnContinued { .. } => "turn.continued",
             EventKind::ItemStarted { .. } => "item.started",
             EventKind::ItemDelta { .. } => "item.delta",
             EventKind::ItemCompleted { .. } => "item.completed",

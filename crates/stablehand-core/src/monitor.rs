@@ -359,7 +359,8 @@ impl Monitor {
             }
             EventKind::ProcessStderr { .. } | EventKind::HookReceived { .. } => self.alive(t),
             // Our own words say nothing about the agent.
-            EventKind::ProcessSpawned { .. }
+            EventKind::TurnContinued { .. }
+            | EventKind::ProcessSpawned { .. }
             | EventKind::ProcessExited { .. }
             | EventKind::HealthChanged { .. }
             | EventKind::Gap { .. }

@@ -36,6 +36,8 @@ pub use file::PolicyError;
 pub use profile::{ALL as PROFILES, by_name as profile};
 pub use tools::{input_of, kind_by_word, kind_of};
 
+use crate::settings::{SettingsFile, Whose};
+pub(crate) use file::{PolicyTable, Words, compile};
 use rule::Rule;
 use serde_json::Value;
 
@@ -56,7 +58,7 @@ enum Origin {
 
 /// What one file says.
 #[derive(Clone, Debug)]
-struct Layer {
+pub(crate) struct Layer {
     origin: Origin,
     default: Option<Action>,
     unattended: Option<Action>,
@@ -75,20 +77,47 @@ struct Tools {
 }
 
 impl Policy {
-    /// Reads a policy file of the user's. `file` is its name in messages.
+    /// Reads the `[policy]` of a file of the user's. `file` is its name in messages. The other tables
+    /// of [`crate::settings`] may stand beside it, and must be right too.
     pub fn parse(text: &str, file: &str) -> Result<Policy, PolicyError> {
-        Ok(Policy { layers: file::layers(text, file)? })
+        Ok(SettingsFile::parse(text, file, Whose::User)?.policy.unwrap_or_default())
     }
 
     /// Reads the file that comes with a project. What it denies and asks counts; what it allows
     /// counts only if a layer of the user's says `trust_project = true`.
     pub fn parse_project(text: &str, file: &str) -> Result<Policy, PolicyError> {
-        let mut policy = Policy::parse(text, file)?;
-        for layer in &mut policy.layers {
+        Ok(SettingsFile::parse(text, file, Whose::Project)?.policy.unwrap_or_default())
+    }
+
+    /// A policy of these layers, the lowest first.
+    pub(crate) fn of(layers: Vec<Layer>) -> Policy {
+        Policy { layers }
+    }
+
+    /// The same as the word of a project.
+    pub(crate) fn of_project(mut self) -> Policy {
+        for layer in &mut self.layers {
             layer.origin = Origin::Project;
             layer.trust_project = false;
         }
-        Ok(policy)
+        self
+    }
+
+    /// Whether the user lets a project's file widen.
+    pub fn trusts_project(&self) -> bool {
+        self.layers.iter().any(|layer| layer.trust_project)
+    }
+
+    /// Whether nothing in it is about calls: a file may say no more than `trust_project`.
+    pub fn says_nothing(&self) -> bool {
+        self.layers.iter().all(|layer| {
+            layer.default.is_none()
+                && layer.unattended.is_none()
+                && layer.rules.is_empty()
+                && !layer.tools.known_only
+                && layer.tools.known.is_empty()
+                && layer.tools.described.is_empty()
+        })
     }
 
     /// Puts policies on top of each other. Rules of all of them count; the last word on the default

@@ -119,7 +119,8 @@ impl Transcript {
                 self.end = Some(*end);
                 self.interrupt();
             }
-            EventKind::RetryScheduled { .. }
+            EventKind::TurnContinued { .. }
+            | EventKind::RetryScheduled { .. }
             | EventKind::ConnectionChanged { .. }
             | EventKind::ProcessStderr { .. }
             | EventKind::ProcessExited { .. }

@@ -13,9 +13,13 @@ mod opencode;
 mod plan;
 mod qwen;
 mod terminal;
+mod variables;
 
-pub use plan::{Form, Mode, NON_INTERACTIVE, Plan, PlanError, PlanRequest, redacted};
+pub use plan::{
+    Form, Mode, NON_INTERACTIVE, Plan, PlanError, PlanRequest, redacted, secret_values,
+};
 pub use terminal::{NOT_AT_TERMINAL, TERMINAL_ENV, TerminalForm};
+pub use variables::is_agents_own;
 
 use crate::hooks::HookForm;
 use crate::keeper::{Launch, Transport};
@@ -385,6 +389,7 @@ mod tests {
             transport: Transport::Pipe,
             release: None,
         };
+        assert_eq!(secret_values(&launch.args), ["k1", "Authorization: k2", "k2"]);
         let shown = redacted(&launch).join(" ");
         assert!(!shown.contains("k1") && !shown.contains("k2") && shown.ends_with("-p"), "{shown}");
     }

@@ -120,6 +120,11 @@ impl<T> Receiver<T> {
         self.take(|_| true)
     }
 
+    /// Whether one that is wanted waits; it keeps its place.
+    pub fn has(&self, wanted: impl Fn(&T) -> bool) -> bool {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).iter().any(wanted)
+    }
+
     /// The next one that is wanted; the others keep their places.
     pub fn take(&self, wanted: impl Fn(&T) -> bool) -> Option<T> {
         let mut drain = [0; 64];

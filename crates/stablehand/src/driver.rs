@@ -16,6 +16,7 @@ mod ending;
 mod facts;
 mod hooks;
 mod notes;
+mod onward;
 mod prompt;
 mod select;
 mod status;
@@ -36,12 +37,14 @@ pub use terminal::TerminalRun;
 
 use crate::agent::{self, ExitMeaning};
 use crate::clock::{RunClock, unix_now};
+use crate::continuation::Continuations;
 use crate::control::Requests;
 use crate::keeper::{Keeper, KeeperProgram, Launch, SpawnError};
 use crate::log::Log;
 use crate::sink::PassThrough;
 use approvals::Questions;
 use hooks::HookServer;
+use onward::Onward;
 use prompt::PromptWriter;
 use stablehand_core::Dialect;
 use stablehand_core::event::{EventKind, ProcessExit, SessionEnd};
@@ -114,6 +117,8 @@ pub struct RunSpec {
     pub verify: bool,
     /// What is done at the agent's terminal, where it has one: the prompt may have to be typed.
     pub terminal: Option<TerminalRun>,
+    /// When the agent is told to go on after a turn that ended well.
+    pub continuations: Continuations,
 }
 
 /// Who is shown what, while the run goes on.
@@ -157,6 +162,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 talk,
                 questions: Questions::new(&spec.approvals),
                 hooks,
+                onward: Onward::new(spec.continuations.clone(), spec.dialect, began),
                 facts: Facts::default(),
                 actions: Vec::new(),
                 stop: StopState::new(spec.stages),
@@ -212,6 +218,8 @@ struct Driver<'a> {
     questions: Questions,
     /// Where its hooks call, when they are wanted.
     hooks: Option<HookServer>,
+    /// When it is told to go on.
+    onward: Onward,
     terminal: Option<terminal::AtTerminal>,
     facts: Facts,
     actions: Vec<Action>,
@@ -255,6 +263,8 @@ impl Driver<'_> {
         // What came together with the answer to the launch makes no descriptor ready any more.
         self.serve_requests();
         self.serve_keeper();
+        // On record before anything that the agent says: it may have to wait for its first prompt.
+        self.act();
         while self.phase != Phase::Over {
             self.wait();
             self.act();
@@ -277,8 +287,10 @@ impl Driver<'_> {
         self.act();
         self.conclude_by_exit();
         self.close_hooks();
+        let end = self.conclude();
+        let continued = self.continue_session(end);
         let report = RunReport {
-            end: self.conclude(),
+            end,
             exit: self.exit.unwrap_or(ProcessExit::Unknown),
             forced: self.stop.reason().is_some(),
             leaked: std::mem::take(&mut self.leaked),
@@ -296,8 +308,11 @@ impl Driver<'_> {
             meaning: ending::meaning(self.spec.exit_codes, self.exit),
             error: ending::error(self.facts.result.as_ref()),
             finished: self.talk.as_ref().is_none_or(Talk::is_last),
+            continuations: std::mem::take(&mut self.onward.rules),
+            continued,
         };
         let report = report.with_last_words(self.log, self.began, self.spec.dialect);
+        let report = report.redacted(self.log);
         report.write_down(self.log);
         report
     }

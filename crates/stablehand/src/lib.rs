@@ -10,7 +10,10 @@
 //! no environment but in [`surroundings`], when asked to.
 
 pub mod agent;
+pub mod bounded;
 pub mod clock;
+pub mod context;
+pub mod continuation;
 pub mod control;
 pub mod driver;
 pub mod follow;
@@ -23,6 +26,7 @@ pub mod log;
 pub mod manage;
 pub mod policy_world;
 pub mod recovery;
+pub mod redact;
 pub mod session;
 pub mod sink;
 pub mod surroundings;

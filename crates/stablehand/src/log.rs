@@ -8,6 +8,10 @@
 //! if we die; a thread of its own calls `fdatasync` at most 100 ms later, which bounds what
 //! a power cut can take. On a full disk the file is cut back to its last whole record, records go
 //! to a ring in memory, and the file is tried again every few seconds.
+//!
+//! Secrets are taken out of decisions where a redactor was given ([`Log::redact`]), out of raw records
+//! only where that was asked for: then the log is no queue for [`crate::sink`]s any more, which have to
+//! keep what they cannot write ([`crate::sink::PassThrough::apart`]).
 
 mod file;
 mod sync;
@@ -17,13 +21,16 @@ pub use file::LogError;
 pub use sync::Durability;
 pub use tail::{Fill, Tail};
 
+use crate::redact::Redaction;
 use serde::Serialize;
 use stablehand_core::event::EventKind;
 use stablehand_core::id::SessionId;
 use stablehand_core::json::Scan;
 use stablehand_core::line::Line;
 use stablehand_core::record::{self, Level, Stamp, Stream};
+use stablehand_core::redact::Lines;
 use stablehand_core::time::UnixMillis;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{IoSlice, Write};
 use std::path::{Path, PathBuf};
@@ -80,6 +87,16 @@ pub struct Log {
     syncer: Syncer,
     trouble: Option<Trouble>,
     listener: Option<(Level, Listener)>,
+    redaction: Option<Redaction>,
+    /// What is known of secrets in raw lines, where those are redacted.
+    raw: Option<Box<RawLines>>,
+}
+
+/// The state of redaction for each of the agent's streams.
+#[derive(Debug, Default)]
+struct RawLines {
+    stdout: Lines,
+    stderr: Lines,
 }
 
 /// A line that is written from the chunk that it came in.
@@ -129,6 +146,8 @@ impl Log {
             syncer,
             trouble: None,
             listener: None,
+            redaction: None,
+            raw: None,
         })
     }
 
@@ -140,6 +159,17 @@ impl Log {
     /// Whom to tell of decisions that are at least so loud.
     pub fn set_listener(&mut self, level: Level, listener: Listener) {
         self.listener = Some((level, listener));
+    }
+
+    /// From here on, takes secrets out of decisions and, where that is asked for, of raw records.
+    pub fn redact(&mut self, redaction: Redaction) {
+        self.raw = redaction.raw.then(Box::default);
+        self.redaction = Some(redaction);
+    }
+
+    /// What is redacted here.
+    pub fn redaction(&self) -> Option<&Redaction> {
+        self.redaction.as_ref()
     }
 
     /// What records are stamped with until the next call.
@@ -155,6 +185,9 @@ impl Log {
     /// Puts down what the agent wrote. It is in the kernel after the next [`flush`](Self::flush).
     #[inline]
     pub fn line(&mut self, stream: Stream, line: &Line<'_>, scan: &Scan<'_>) {
+        if self.raw.is_some() {
+            return self.redacted_line(stream, line, scan);
+        }
         record::push_line(&mut self.buffer, &self.stamp, stream, line, scan);
         if self.buffer.len() >= FLUSH_AT && self.borrowed.is_empty() {
             self.flush();
@@ -165,6 +198,9 @@ impl Log {
     /// [`flush_chunk`](Self::flush_chunk): a large one is written from there and not copied.
     #[inline]
     pub fn line_of_chunk(&mut self, line: &Line<'_>, scan: &Scan<'_>, at: usize) {
+        if self.raw.is_some() {
+            return self.redacted_line(Stream::Stdout, line, scan);
+        }
         if line.bytes.len() < LARGE || !record::is_verbatim(Stream::Stdout, line, scan) {
             record::push_line(&mut self.buffer, &self.stamp, Stream::Stdout, line, scan);
             return;
@@ -174,6 +210,29 @@ impl Log {
         self.borrowed.push(Borrowed { behind: self.buffer.len(), at, len });
         self.borrowed_bytes += len;
         self.buffer.extend_from_slice(record::VERBATIM_TAIL);
+    }
+
+    /// The record of a line without its secrets: JSON stays JSON, with nothing changed but the
+    /// strings that held one.
+    #[cold]
+    fn redacted_line(&mut self, stream: Stream, line: &Line<'_>, scan: &Scan<'_>) {
+        let (Some(redaction), Some(raw)) = (&self.redaction, &mut self.raw) else { return };
+        let redactor = &redaction.redactor;
+        let lines = match stream {
+            Stream::Stdout => &mut raw.stdout,
+            Stream::Stderr => &mut raw.stderr,
+        };
+        let safe = match std::str::from_utf8(line.bytes) {
+            Ok(json) if record::is_verbatim(stream, line, scan) => {
+                match redactor.redact_json_text(json) {
+                    Cow::Borrowed(json) => Cow::Borrowed(json.as_bytes()),
+                    Cow::Owned(json) => Cow::Owned(json.into_bytes()),
+                }
+            }
+            _ => lines.bytes(redactor, line.bytes),
+        };
+        let line = Line { bytes: &safe, ..*line };
+        record::push_line(&mut self.buffer, &self.stamp, stream, &line, scan);
     }
 
     /// Hands all records to the kernel, those of a chunk among them, with one append.
@@ -224,10 +283,30 @@ impl Log {
         fields: &T,
         event: Option<&EventKind>,
     ) {
+        let from = self.buffer.len();
         record::push_decision(&mut self.buffer, &self.stamp, level, message, fields, event);
+        if self.redaction.is_some() {
+            self.redact_decision(from);
+        }
         if let Some((_, listener)) = self.listener.as_mut().filter(|(from, _)| level >= *from) {
-            let value = serde_json::to_value(fields).unwrap_or_default();
+            let mut value = serde_json::to_value(fields).unwrap_or_default();
+            if let Some(redaction) = &self.redaction {
+                redaction.redactor.redact_json(&mut value);
+            }
             listener(level, message, &value);
+        }
+    }
+
+    /// Takes secrets out of the record that begins there in the buffer.
+    fn redact_decision(&mut self, from: usize) {
+        // What every record begins with is ours.
+        let head = self.stamp.head_len().min(self.buffer.len() - from);
+        if let Some(redaction) = &self.redaction
+            && let Some(Ok(fields)) = self.buffer.get(from + head..).map(str::from_utf8)
+            && let Cow::Owned(safe) = redaction.redactor.redact_json_text(fields)
+        {
+            self.buffer.truncate(from + head);
+            self.buffer.extend_from_slice(safe.as_bytes());
         }
     }
 

@@ -110,6 +110,7 @@ fn back_off(tried: u32, seed: u64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::continuation::Continuations;
     use crate::driver::Ending;
     use stablehand_core::event::{EndedBy, ProcessExit};
 
@@ -133,6 +134,8 @@ mod tests {
             meaning: None,
             error: None,
             finished: true,
+            continuations: Continuations::default(),
+            continued: None,
         }
     }
 

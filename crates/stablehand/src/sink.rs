@@ -4,13 +4,22 @@
 //! straight from the buffer that the bytes were read into. A chunk that a full pipe did not take
 //! whole is held for a moment; then it lets go and falls behind: it remembers where it was in the
 //! log and goes on from there once there is room again. Memory stays the same however far behind.
+//!
+//! Where the log does not hold what has to be written, because one of the two is redacted, it goes
+//! [apart](PassThrough::apart): what cannot be written at once waits in a backlog of its own.
 
+mod backlog;
 mod output;
 
+use backlog::Backlog;
 use output::Output;
 use sha2::{Digest, Sha256};
 use stablehand_core::record::{self, Record, Stream};
+use stablehand_core::redact::{Lines, Redactor};
+use std::borrow::Cow;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::log::{Fill, Log, Tail};
 
@@ -25,6 +34,15 @@ pub struct PassThrough {
     state: State,
     sent: u64,
     hash: Option<Sha256>,
+    apart: Option<Box<Apart>>,
+}
+
+/// What a pass-through has that does not read the log.
+#[derive(Debug)]
+struct Apart {
+    backlog: Backlog,
+    /// Takes secrets out, line by line.
+    redactor: Option<(Arc<Redactor>, Lines)>,
 }
 
 #[derive(Debug)]
@@ -40,6 +58,8 @@ enum State {
     },
     /// The reader is slow; the rest is in the log.
     Behind(Box<CatchUp>),
+    /// The reader is slow; the rest is in a backlog of our own.
+    Queued,
     /// The reader is gone, or its device failed.
     Gone,
 }
@@ -57,7 +77,7 @@ impl PassThrough {
     /// Passes the agent's `stream` on to a descriptor of ours.
     pub fn new(target: OwnedFd, stream: Stream) -> std::io::Result<Self> {
         let output = Output::new(target)?;
-        Ok(PassThrough { output, stream, state: State::Live, sent: 0, hash: None })
+        Ok(PassThrough { output, stream, state: State::Live, sent: 0, hash: None, apart: None })
     }
 
     /// Also keeps a digest of what was written, for `--verify`.
@@ -67,9 +87,35 @@ impl PassThrough {
         self
     }
 
+    /// Never reads the log, which does not have what is to be written. What the reader does not take
+    /// at once waits in memory, then in a file in `folder` that has no name.
+    #[must_use]
+    pub fn apart(mut self, folder: PathBuf) -> Self {
+        let redactor = self.apart.and_then(|apart| apart.redactor);
+        self.apart = Some(Box::new(Apart { backlog: Backlog::new(folder), redactor }));
+        self
+    }
+
+    /// Takes secrets out of what is written, line by line; also goes [`apart`](Self::apart).
+    #[must_use]
+    pub fn redacted(mut self, redactor: Arc<Redactor>, folder: PathBuf) -> Self {
+        let redactor = Some((redactor, Lines::default()));
+        self.apart = Some(Box::new(Apart { backlog: Backlog::new(folder), redactor }));
+        self
+    }
+
+    /// Whether so much waits in memory that the agent has to wait too. Only on a disk that cannot
+    /// be written.
+    pub fn is_congested(&self) -> bool {
+        self.apart.as_ref().is_some_and(|apart| apart.backlog.is_congested())
+    }
+
     /// Takes a chunk whose records begin at `log_position` and are flushed.
     #[inline]
     pub fn chunk(&mut self, bytes: &[u8], log_position: u64) {
+        if self.apart.is_some() {
+            return self.chunk_apart(bytes);
+        }
         if bytes.is_empty() || !matches!(self.state, State::Live) {
             return; // Behind: it will come to these bytes through the log.
         }
@@ -78,6 +124,49 @@ impl PassThrough {
                 self.count(n, bytes);
                 if n < bytes.len() {
                     self.state = State::Held { log_position, sent: n };
+                }
+            }
+            Err(_) => self.state = State::Gone,
+        }
+    }
+
+    #[cold]
+    fn chunk_apart(&mut self, bytes: &[u8]) {
+        let Some(apart) = &mut self.apart else { return };
+        let bytes = apart.redact(bytes);
+        let mut rest = bytes.as_ref();
+        if let State::Live = self.state {
+            match self.output.write(rest) {
+                Ok(n) => {
+                    self.sent += n as u64;
+                    let (written, after) = rest.split_at(n);
+                    if let Some(hash) = &mut self.hash {
+                        hash.update(written);
+                    }
+                    rest = after;
+                }
+                Err(_) => self.state = State::Gone,
+            }
+        }
+        if !rest.is_empty() && !matches!(self.state, State::Gone) {
+            apart.backlog.push(rest);
+            self.state = State::Queued;
+        }
+    }
+
+    /// Writes some of the backlog.
+    fn pump_apart(&mut self) {
+        let Some(apart) = &mut self.apart else { return };
+        let waiting = apart.backlog.front();
+        match self.output.write(waiting) {
+            Ok(n) => {
+                self.sent += n as u64;
+                if let Some(hash) = &mut self.hash {
+                    hash.update(waiting.get(..n).unwrap_or_default());
+                }
+                apart.backlog.consume(n);
+                if apart.backlog.is_empty() {
+                    self.state = State::Live;
                 }
             }
             Err(_) => self.state = State::Gone,
@@ -133,7 +222,7 @@ impl PassThrough {
     /// The descriptor to wait for, while there is something to write.
     pub fn wants_write(&self) -> Option<BorrowedFd<'_>> {
         match self.state {
-            State::Held { .. } | State::Behind(_) => Some(self.output.fd()),
+            State::Held { .. } | State::Behind(_) | State::Queued => Some(self.output.fd()),
             State::Live | State::Gone => None,
         }
     }
@@ -142,7 +231,9 @@ impl PassThrough {
     pub fn watches(&self) -> Option<BorrowedFd<'_>> {
         match self.state {
             State::Live if self.output.shows_lost_reader() => Some(self.output.fd()),
-            State::Live | State::Held { .. } | State::Behind(_) | State::Gone => None,
+            State::Live | State::Held { .. } | State::Behind(_) | State::Queued | State::Gone => {
+                None
+            }
         }
     }
 
@@ -152,6 +243,7 @@ impl PassThrough {
         let behind = match &mut self.state {
             State::Behind(behind) => behind,
             State::Held { .. } | State::Gone => return,
+            State::Queued => return self.pump_apart(),
             State::Live => {
                 // It was only watched, and something happened: the reader is gone.
                 self.state = State::Gone;
@@ -191,7 +283,7 @@ impl PassThrough {
     pub fn is_caught_up(&self) -> bool {
         match self.state {
             State::Live => self.output.is_drained(),
-            State::Held { .. } | State::Behind(_) => false,
+            State::Held { .. } | State::Behind(_) | State::Queued => false,
             State::Gone => true,
         }
     }
@@ -217,6 +309,25 @@ impl PassThrough {
         if let Some(hash) = &mut self.hash {
             hash.update(bytes.get(..n).unwrap_or_default());
         }
+    }
+}
+
+impl Apart {
+    fn redact<'b>(&mut self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        let Some((redactor, lines)) = &mut self.redactor else { return Cow::Borrowed(bytes) };
+        let mut out: Option<Vec<u8>> = None;
+        let mut seen = 0;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let safe = lines.bytes(redactor, line);
+            if let (Cow::Owned(_), None) = (&safe, &out) {
+                out = bytes.get(..seen).map(<[u8]>::to_vec);
+            }
+            if let Some(out) = &mut out {
+                out.extend_from_slice(&safe);
+            }
+            seen += line.len();
+        }
+        out.map_or(Cow::Borrowed(bytes), Cow::Owned)
     }
 }
 

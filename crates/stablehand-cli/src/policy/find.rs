@@ -1,18 +1,23 @@
-//! Which policy files hold: the user's, the project's, and those on the command line.
+//! Which files hold: the user's, the project's, and those on the command line.
 
 use crate::env::Env;
 use crate::failure::Failure;
 use stablehand::Agent;
+use stablehand::bounded::read_text;
 use stablehand_core::Dialect;
-use stablehand_core::policy::{PROFILES, Policy, profile};
+use stablehand_core::policy::{PROFILES, Policy, RuleRef, profile};
+use stablehand_core::settings::{SettingsFile, Whose};
 use std::path::{Path, PathBuf};
 
 /// The file that comes with a project.
 const PROJECT_FILE: &str = "stablehand.toml";
 
+/// A file of ours is no longer than this.
+const MOST_BYTES: usize = 1 << 20;
+
 /// Where the policy comes from.
 #[derive(Debug, Default, clap::Args)]
-pub(super) struct Sources {
+pub(crate) struct Sources {
     /// A policy file; several are put on top of each other. Without it: the user's
     /// `stablehand/config.toml` in the XDG config folder, and `stablehand.toml` in the workspace
     #[arg(long = "policy", value_name = "FILE")]
@@ -34,25 +39,30 @@ fn profile_name(name: &str) -> Result<String, String> {
 
 /// A file that was found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// Where it is.
-    path: PathBuf,
-    text: String,
-    of_project: bool,
+    pub(crate) path: PathBuf,
+    /// What it says.
+    pub(crate) text: String,
+    /// Whose it is.
+    pub(crate) whose: Whose,
 }
 
 impl Found {
     /// What it is, for a list.
-    pub(super) fn describe(&self) -> String {
-        let whose =
-            if self.of_project { "the project's; it may only narrow" } else { "the user's" };
+    pub(crate) fn describe(&self) -> String {
+        let whose = match self.whose {
+            Whose::User => "the user's",
+            Whose::Project => "the project's; it may only narrow",
+            Whose::Named => "named on the command line",
+        };
         format!("{} ({whose})", self.path.display())
     }
 }
 
 impl Sources {
     /// Words that are profiles or files.
-    pub(super) fn named_by(words: &[String], workspace: Option<&Path>) -> Sources {
+    pub(crate) fn named_by(words: &[String], workspace: Option<&Path>) -> Sources {
         let (profiles, files): (Vec<_>, Vec<_>) =
             words.iter().cloned().partition(|word| profile(word).is_some());
         Sources {
@@ -68,7 +78,7 @@ impl Sources {
     }
 
     /// The workspace, absolute.
-    pub(super) fn workspace(&self) -> Result<PathBuf, Failure> {
+    pub(crate) fn workspace(&self) -> Result<PathBuf, Failure> {
         let here = self.workspace.as_deref().unwrap_or(Path::new("."));
         here.canonicalize().map_err(|error| {
             Failure::new(format!("failed to find the folder `{}`: {error}", here.display()))
@@ -77,27 +87,19 @@ impl Sources {
 
     /// The files that hold, lowest first.
     pub(super) fn files(&self, env: &Env) -> Result<Vec<Found>, Failure> {
-        if !self.files.is_empty() {
-            let read = |path: &PathBuf| {
-                let text =
-                    std::fs::read_to_string(path).map_err(|error| cannot_read(path, &error))?;
-                Ok(Found { path: path.clone(), text, of_project: false })
-            };
-            return self.files.iter().map(read).collect();
+        if self.files.is_empty() {
+            return found(env, Some(&self.workspace()?));
         }
-        let project = self.workspace()?.join(PROJECT_FILE);
-        let candidates =
-            env.config_file().map(|path| (path, false)).into_iter().chain([(project, true)]);
-        let mut found = Vec::new();
-        for (path, of_project) in candidates {
-            match std::fs::read_to_string(&path) {
-                Ok(text) => found.push(Found { path, text, of_project }),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                // A policy that is there and cannot be read must not count as none.
-                Err(error) => return Err(cannot_read(&path, &error)),
-            }
-        }
-        Ok(found)
+        self.named_files()
+    }
+
+    /// The files that were named on the command line.
+    pub(crate) fn named_files(&self) -> Result<Vec<Found>, Failure> {
+        let read = |path: &PathBuf| {
+            let text = read_text(path, MOST_BYTES).map_err(|error| cannot_read(path, &error))?;
+            Ok(Found { path: path.clone(), text, whose: Whose::Named })
+        };
+        self.files.iter().map(read).collect()
     }
 
     /// The policy, and the files that it came from.
@@ -106,8 +108,8 @@ impl Sources {
         let mut layers = Vec::new();
         for file in &files {
             let name = file.path.display().to_string();
-            let read = if file.of_project { Policy::parse_project } else { Policy::parse };
-            layers.push(read(&file.text, &name).map_err(wrong)?);
+            let read = SettingsFile::parse(&file.text, &name, file.whose).map_err(wrong)?;
+            layers.extend(read.policy);
         }
         layers.extend(self.named_profiles()?);
         let policy = Policy::layered(layers);
@@ -118,9 +120,9 @@ impl Sources {
     /// The policy of what was named on the command line alone.
     pub(super) fn named(&self) -> Result<Policy, Failure> {
         let mut layers = Vec::new();
-        for path in &self.files {
-            let text = std::fs::read_to_string(path).map_err(|error| cannot_read(path, &error))?;
-            layers.push(Policy::parse(&text, &path.display().to_string()).map_err(wrong)?);
+        for file in self.named_files()? {
+            let name = file.path.display().to_string();
+            layers.push(Policy::parse(&file.text, &name).map_err(wrong)?);
         }
         layers.extend(self.named_profiles()?);
         let policy = Policy::layered(layers);
@@ -128,13 +130,30 @@ impl Sources {
         Ok(policy)
     }
 
-    fn named_profiles(&self) -> Result<Vec<Policy>, Failure> {
+    /// The ready-made policies that were named.
+    pub(crate) fn named_profiles(&self) -> Result<Vec<Policy>, Failure> {
         let read = |name: &String| {
             let text = profile(name).unwrap_or_default();
             Policy::parse(text, &format!("profile:{name}")).map_err(wrong)
         };
         self.profiles.iter().map(read).collect()
     }
+}
+
+/// The user's file and the project's, where they are there.
+pub(crate) fn found(env: &Env, workspace: Option<&Path>) -> Result<Vec<Found>, Failure> {
+    let user = env.config_file().map(|path| (path, Whose::User));
+    let project = workspace.map(|folder| (folder.join(PROJECT_FILE), Whose::Project));
+    let mut found = Vec::new();
+    for (path, whose) in user.into_iter().chain(project) {
+        match read_text(&path, MOST_BYTES) {
+            Ok(text) => found.push(Found { path, text, whose }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            // A policy that is there and cannot be read must not count as none.
+            Err(error) => return Err(cannot_read(&path, &error)),
+        }
+    }
+    Ok(found)
 }
 
 /// A policy that cannot be read.
@@ -144,11 +163,11 @@ pub(super) fn wrong(error: impl std::fmt::Display) -> Failure {
 }
 
 fn cannot_read(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("failed to read the policy `{}`: {error}", path.display()))
+    Failure::new(format!("failed to read `{}`: {error}", path.display()))
 }
 
 /// The names that an agent can have.
-pub(super) fn agent_names() -> Vec<&'static str> {
+pub(crate) fn agent_names() -> Vec<&'static str> {
     let mut names: Vec<_> = Agent::ALL.iter().map(|agent| agent.name()).collect();
     names.extend(Dialect::ALL.iter().map(|dialect| dialect.name()));
     names.sort_unstable();
@@ -158,8 +177,15 @@ pub(super) fn agent_names() -> Vec<&'static str> {
 
 /// A rule for an agent that does not exist would silently hold for nobody.
 fn check_agents(policy: &Policy) -> Result<(), Failure> {
+    known_agents(policy.agents())
+}
+
+/// Refuses a rule that is about an agent that does not exist.
+pub(crate) fn known_agents<'a>(
+    mut about: impl Iterator<Item = (&'a str, &'a RuleRef)>,
+) -> Result<(), Failure> {
     let names = agent_names();
-    match policy.agents().find(|(agent, _)| !names.contains(agent)) {
+    match about.find(|(agent, _)| !names.contains(agent)) {
         None => Ok(()),
         Some((agent, place)) => {
             Err(Failure::new(format!("{place} is about `{agent}`, and no agent is called so"))

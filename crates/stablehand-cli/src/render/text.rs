@@ -212,6 +212,10 @@ impl Show for TextView {
                 }
             }
             EventKind::HookReceived { .. } => self.hooked = true,
+            EventKind::TurnContinued { prompt, by, count, max } => {
+                let (prompt, by) = (one_line(prompt), one_line(by));
+                self.line(&format!("↻ {prompt} ({count} of {max}, by {by})"));
+            }
             EventKind::TurnEnded { .. } => self.asked.clear(),
             EventKind::ProcessStderr { text } if self.stderr => {
                 self.pause()?;

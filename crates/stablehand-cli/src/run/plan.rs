@@ -4,17 +4,25 @@ use super::RunArgs;
 use super::terminal::Wanted;
 use crate::env::Env;
 use crate::failure::Failure;
+use crate::settings::Held;
 use stablehand::agent::{self, Agent, PlanRequest, ToolsSeen};
+use stablehand::continuation::Continuations;
 use stablehand::driver::{Approvals, RunSpec, Stages, TalkSpec, TerminalRun};
 use stablehand::gate::Attendance;
 use stablehand::hooks::{HookRun, HookWish};
 use stablehand::keeper::Transport;
 use stablehand::lease::Lease;
+use stablehand::redact::Redaction;
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
+use stablehand_core::settings::context::before;
+use stablehand_core::settings::variable::shown;
 use stablehand_core::time::human;
 use std::io::Write;
 use std::path::PathBuf;
+
+/// The longest context that every agent takes from a hook; some drop a longer one whole.
+const MOST_BY_HOOK: usize = 10_000;
 
 /// What will be done.
 #[derive(Debug)]
@@ -34,6 +42,11 @@ pub(super) struct RunPlan {
     verify: bool,
     hooks: bool,
     terminal: Option<Wanted>,
+    /// What the files say.
+    pub(super) settings: Held,
+    /// What a new session is told first.
+    context: Option<String>,
+    continuations: Continuations,
 }
 
 impl RunPlan {
@@ -41,7 +54,8 @@ impl RunPlan {
         let choice = &args.choice;
         let agent = choice.agent()?;
         let log_dir = choice.log_dir(env)?;
-        let gate = choice.gate(agent, env)?;
+        let settings = choice.settings(env)?;
+        let gate = choice.gate(agent, &settings, env)?;
         // Leases are shared by all runs of a user, wherever they log to.
         let leases = env.state().unwrap_or_else(|_| log_dir.clone()).join("leases");
         Ok(RunPlan {
@@ -75,6 +89,9 @@ impl RunPlan {
             verify: args.verify,
             hooks: choice.hooks,
             terminal: args.terminal.wanted(env)?,
+            context: settings.context.text.clone(),
+            continuations: settings.continuations(agent),
+            settings,
         })
     }
 
@@ -88,12 +105,23 @@ impl RunPlan {
         let continue_latest = self.request.continue_latest && resume.is_none();
         let mut request =
             PlanRequest { resume: resume.clone(), continue_latest, ..self.request.clone() };
-        let hooks = self.hooks.then(|| self.hook_run()).transpose()?;
+        // A session that is resumed has been told already.
+        let new = request.resume.is_none() && !continue_latest;
+        let context = self.context.as_deref().filter(|_| new);
+        // A hook tells it where there is one, if it can tell so much.
+        let (by_hook, by_prompt) = match context {
+            Some(context) if self.hooks && context.len() <= MOST_BY_HOOK => (Some(context), None),
+            context => (None, context),
+        };
+        let hooks = self.hooks.then(|| self.hook_run(by_hook)).transpose()?;
         if let Some(hooks) = &hooks {
             request.extra.extend(hooks.args.iter().cloned());
             // The policy decides, and nobody else.
             request.force |= hooks.needs_force && self.approvals.are_ruled();
         }
+        let behind_context =
+            by_prompt.map(|context| before(context, &String::from_utf8_lossy(prompt)).into_bytes());
+        let prompt = behind_context.as_deref().unwrap_or(prompt);
         let (mut plan, terminal) = self.launch(&request, prompt)?;
         if !self.keep_env {
             plan.launch.env.extend(match terminal {
@@ -101,6 +129,7 @@ impl RunPlan {
                 Some(_) => self.env.at_terminal(),
             });
         }
+        plan.launch.env.extend(self.settings.variables());
         Ok(RunSpec {
             run: stablehand::new_run_id(),
             agent: self.agent.name().to_owned(),
@@ -108,7 +137,7 @@ impl RunPlan {
             launch: plan.launch,
             keeper: self.env.keeper(),
             prompt: prompt.to_vec(),
-            talk: plan.opening.map(|opening| TalkSpec { opening, stays: false }),
+            talk: plan.opening.map(|opening| TalkSpec { opening, stays: false, context: None }),
             approvals: self.approvals.clone(),
             hooks: hooks.map(|hooks| hooks.spec),
             exit_codes: self.agent.row().exit_codes,
@@ -119,11 +148,12 @@ impl RunPlan {
             leases: Some(self.leases.clone()),
             verify: self.verify,
             terminal,
+            continuations: self.continuations.clone(),
         })
     }
 
     /// What the agent needs so that its hooks call us.
-    fn hook_run(&self) -> Result<HookRun, Failure> {
+    fn hook_run(&self, context: Option<&str>) -> Result<HookRun, Failure> {
         let state = self.env.state()?;
         let here = self.request.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
         let wish = HookWish {
@@ -132,7 +162,7 @@ impl RunPlan {
             places: &self.env.socket_places(),
             state: &state,
             workspace: &here,
-            context: None,
+            context: context.map(str::to_owned),
             env: Vec::new(),
         };
         Ok(wish.plan()?)
@@ -168,15 +198,21 @@ impl RunPlan {
 }
 
 /// `--dry-run`: the plan as JSON, for people and programs alike.
-pub(super) fn print(spec: &RunSpec, plan: &RunPlan) -> Result<u8, Failure> {
+pub(super) fn print(
+    spec: &RunSpec,
+    plan: &RunPlan,
+    redaction: Option<&Redaction>,
+) -> Result<u8, Failure> {
     let limits = &spec.limits;
     let env: serde_json::Map<String, serde_json::Value> = spec
         .launch
         .env
         .iter()
         .map(|(name, value)| {
-            let value = value.as_ref().map(|value| value.to_string_lossy().into_owned());
-            (name.to_string_lossy().into_owned(), value.into())
+            let name = name.to_string_lossy().into_owned();
+            let value =
+                value.as_ref().map(|value| shown(&name, &value.to_string_lossy()).to_owned());
+            (name, value.into())
         })
         .collect();
     let argv = agent::redacted(&spec.launch);
@@ -197,7 +233,7 @@ pub(super) fn print(spec: &RunSpec, plan: &RunPlan) -> Result<u8, Failure> {
         Some(TerminalRun { type_prompt: None, .. }) => "the terminal".to_owned(),
         Some(_) => format!("the terminal; the prompt, {bytes} bytes, is typed"),
     };
-    let text = serde_json::json!({
+    let mut text = serde_json::json!({
         "agent": spec.agent,
         "program": argv.first(),
         "args": argv.get(1..),
@@ -217,6 +253,7 @@ pub(super) fn print(spec: &RunSpec, plan: &RunPlan) -> Result<u8, Failure> {
         "resume": spec.resumed_from,
         "log_dir": plan.log_dir,
         "observe_only": spec.observe_only,
+        "settings": plan.settings.describe(plan.agent),
         "limits": {
             "startup": human(limits.startup),
             "first_response": human(limits.first_response),
@@ -231,6 +268,9 @@ pub(super) fn print(spec: &RunSpec, plan: &RunPlan) -> Result<u8, Failure> {
             "max_cost_usd": limits.max_cost_usd,
         },
     });
+    if let Some(redaction) = redaction {
+        redaction.redactor.redact_json(&mut text);
+    }
     let pretty = serde_json::to_string_pretty(&text).unwrap_or_default();
     writeln!(std::io::stdout(), "{pretty}")
         .map_err(|e| Failure::new(format!("failed to print the plan: {e}")))?;

@@ -55,7 +55,7 @@ impl TerminalArgs {
         match self.transport {
             TransportName::Pty if ruled => {
                 Err(Failure::usage("an agent at a terminal asks there, where no policy answers")
-                    .hint("leave out --transport pty, or --policy"))
+                    .hint("leave out --transport pty or --policy, or add --no-policy"))
             }
             TransportName::Pipe if ruled => Ok(Form::TwoWay),
             TransportName::Pipe | TransportName::Pty => Ok(Form::OneTurn),

@@ -5,7 +5,7 @@ use crate::screen::Screen;
 use stablehand::control::Sender;
 use stablehand::follow::Show;
 use stablehand::{Events, Handle};
-use stablehand_core::event::EventKind;
+use stablehand_core::event::{EventKind, Health, SessionEnd};
 use std::io;
 use std::thread::JoinHandle;
 
@@ -36,15 +36,25 @@ pub(super) enum Note {
     Over,
 }
 
-/// Starts the thread. A turn ends with the process; in a two-way conversation as a rule earlier, with
-/// the agent's word.
+/// When a turn is over, and another prompt may come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EndOfTurn {
+    /// When its process is, unless another one goes on with the session.
+    Exit,
+    /// When the agent says so.
+    Word,
+    /// When the agent rests: after its word a rule may have it go on.
+    Rest,
+}
+
+/// Starts the thread.
 pub(super) fn start(
     shows: Shows,
     screen: Screen,
     events: Option<Events>,
     notes: Sender<Note>,
     handle: Handle,
-    two_way: bool,
+    ends: EndOfTurn,
 ) -> io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("events".into()).spawn(move || {
         let mut face: Option<Box<dyn Show>> = match shows {
@@ -54,7 +64,7 @@ pub(super) fn start(
         };
         if let Some(events) = events {
             // Nobody reads standard output any more: nobody wants the rest of the answer either.
-            if follow(events, &mut face, &notes, two_way).is_err() {
+            if follow(events, &mut face, &notes, ends).is_err() {
                 handle.reader_gone();
             }
         }
@@ -66,8 +76,9 @@ fn follow(
     mut events: Events,
     face: &mut Option<Box<dyn Show>>,
     notes: &Sender<Note>,
-    two_way: bool,
+    ends: EndOfTurn,
 ) -> io::Result<()> {
+    let mut after = After::Nothing;
     loop {
         let mut next = events.try_next();
         if next.is_none() {
@@ -81,7 +92,27 @@ fn follow(
             face.event(&event)?;
         }
         let note = match event.event {
-            EventKind::TurnEnded { .. } if two_way => Note::TurnOver,
+            EventKind::TurnEnded { .. } if ends == EndOfTurn::Word => Note::TurnOver,
+            EventKind::TurnEnded { .. } => {
+                after = After::Word;
+                continue;
+            }
+            EventKind::TurnContinued { .. } => {
+                after = After::Continued;
+                continue;
+            }
+            EventKind::HealthChanged { to: Health::AwaitingPrompt, .. }
+                if after == After::Word && ends == EndOfTurn::Rest =>
+            {
+                Note::TurnOver
+            }
+            // The next process goes on with the session.
+            EventKind::SessionEnded { end: SessionEnd::Success, .. }
+                if after == After::Continued && ends == EndOfTurn::Exit =>
+            {
+                after = After::Nothing;
+                continue;
+            }
             EventKind::SessionEnded { .. } => Note::TurnOver,
             EventKind::ApprovalRequested { id, what, .. } => Note::Asked { id, what },
             _ => continue,
@@ -89,6 +120,17 @@ fn follow(
         if let Some(face) = face {
             face.pause()?;
         }
+        if matches!(note, Note::TurnOver) {
+            after = After::Nothing;
+        }
         notes.send(note);
     }
+}
+
+/// What was heard of the turn's end so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    Nothing,
+    Word,
+    Continued,
 }

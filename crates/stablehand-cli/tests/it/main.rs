@@ -23,9 +23,13 @@ mod manage;
 #[cfg(test)]
 mod policy;
 #[cfg(test)]
+mod redact;
+#[cfg(test)]
 mod replay;
 #[cfg(test)]
 mod run;
+#[cfg(test)]
+mod settings;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

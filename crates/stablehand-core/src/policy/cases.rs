@@ -3,10 +3,11 @@
 //! The world of a table is written in it, so a case means the same on every machine.
 
 use super::call::{Action, Call, Decision, World};
-use super::file::{self, PolicyError, PolicyTable, position};
+use super::file::{self, PolicyError, PolicyTable};
 use super::path::clean;
 use super::{Origin, Policy, tools};
 use crate::event::{ToolInput, ToolKind};
+use crate::settings::place::position;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
-//! Policies as TOML: from text to rules, each with its line.
+//! `[policy]` as TOML: from its table to rules, each with its line.
 //!
-//! Strict on purpose. A key that is not known is an error, because a typing mistake in a policy must
+//! The file around it is read in [`crate::settings`]. Strict on purpose. A key that is not known is an error, because a typing mistake in a policy must
 //! not make it wider; so is a pattern that could never match.
 
 use super::call::{Action, RuleRef};
@@ -9,56 +9,13 @@ use super::path::PathPatterns;
 use super::pattern::Pattern;
 use super::profile;
 use super::rule::{About, Rule, Variables};
-use super::{Layer, Origin, Tools};
+use super::{Layer, Origin, Policy, Tools};
+pub use crate::settings::place::FileError as PolicyError;
+use crate::settings::place::position;
 use serde::Deserialize;
 use serde_json::Value;
 use std::ops::Range;
 use toml::Spanned;
-
-/// A policy that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}:{column}: {what}")]
-pub struct PolicyError {
-    /// The file, as it was named.
-    pub file: String,
-    /// The line of the mistake, from 1.
-    pub line: usize,
-    /// The column, from 1.
-    pub column: usize,
-    /// What is wrong, and what to do.
-    pub what: String,
-}
-
-impl PolicyError {
-    pub(crate) fn new(
-        text: &str,
-        file: &str,
-        span: Option<Range<usize>>,
-        what: impl Into<String>,
-    ) -> Self {
-        let (line, column) = position(text, span.map_or(0, |span| span.start));
-        PolicyError { file: file.to_owned(), line, column, what: what.into() }
-    }
-
-    pub(crate) fn of_toml(text: &str, file: &str, error: &toml::de::Error) -> Self {
-        PolicyError::new(text, file, error.span(), error.message().replace('\n', " "))
-    }
-}
-
-/// Line and column of a byte, both from 1.
-pub(crate) fn position(text: &str, at: usize) -> (usize, usize) {
-    let before = text.get(..at).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or(before).chars().count() + 1;
-    (line, column)
-}
-
-/// A file with a policy in it.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    policy: Option<PolicyTable>,
-}
 
 /// `[policy]`.
 #[derive(Debug, Default, Deserialize)]
@@ -112,13 +69,13 @@ struct RuleTable {
 /// One word or several.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "a string or a list of strings")]
-enum Words {
+pub(crate) enum Words {
     One(String),
     Many(Vec<String>),
 }
 
 impl Words {
-    fn list(&self) -> Vec<String> {
+    pub(crate) fn list(&self) -> Vec<String> {
         match self {
             Words::One(word) => vec![word.clone()],
             Words::Many(words) => words.clone(),
@@ -131,13 +88,6 @@ impl Words {
 enum Env {
     All(bool),
     Names(Vec<String>),
-}
-
-/// Reads a policy file into layers: its profiles first, then itself.
-pub(crate) fn layers(text: &str, file: &str) -> Result<Vec<Layer>, PolicyError> {
-    let parsed: File =
-        toml::from_str(text).map_err(|error| PolicyError::of_toml(text, file, &error))?;
-    compile(parsed.policy.unwrap_or_default(), text, file)
 }
 
 /// Makes layers of a table that was read from `text`.
@@ -155,7 +105,7 @@ pub(crate) fn compile(
                 let what = format!("no profile is called `{name}`; there are {}", names.join(", "));
                 return Err(reader.error(profiles.span(), what));
             };
-            layers.extend(self::layers(profile, &format!("profile:{name}"))?);
+            layers.extend(Policy::parse(profile, &format!("profile:{name}"))?.layers);
         }
     }
     if let Some(unattended) = &table.unattended {

@@ -34,6 +34,12 @@ impl Stamp {
         }
     }
 
+    /// The length of what every record begins with, up to the value of its level.
+    pub fn head_len(&self) -> usize {
+        // The opening quote belongs to the value.
+        self.head.len().saturating_sub(1)
+    }
+
     /// The moment.
     pub fn at(&self) -> UnixMillis {
         self.at

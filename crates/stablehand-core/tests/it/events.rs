@@ -168,6 +168,7 @@ fn samples() -> Vec<EventKind> {
             tool: Some(CallId(text())),
             payload: serde_json::json!({"type": "x", "kind": [1, 1.5, null]}),
         },
+        EventKind::TurnContinued { prompt: text(), by: text(), count: 1, max: 3 },
         EventKind::Gap { from: Seq(1), to: Seq(u64::MAX) },
     ];
     for end in [

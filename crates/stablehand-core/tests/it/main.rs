@@ -5,6 +5,7 @@
 mod events;
 mod hooks;
 mod policy;
+mod redact;
 mod replay;
 #[cfg(feature = "schema")]
 mod schema;

@@ -257,3 +257,24 @@ pub fn redacted(launch: &Launch) -> Vec<String> {
     });
     std::iter::once(launch.program.to_string_lossy().into_owned()).chain(shown).collect()
 }
+
+/// The values of secret options among an agent's arguments, for whoever redacts: they are secret
+/// wherever they stand. Of a header it is also what stands behind its name and scheme.
+pub fn secret_values<'a>(args: impl IntoIterator<Item = &'a OsString>) -> Vec<String> {
+    let mut values = Vec::new();
+    let mut is_next = false;
+    for arg in args {
+        let arg = arg.to_string_lossy();
+        let value = if std::mem::take(&mut is_next) {
+            Some(arg.as_ref())
+        } else {
+            is_next = SECRET_OPTIONS.contains(&arg.as_ref());
+            arg.split_once('=').filter(|(name, _)| SECRET_OPTIONS.contains(name)).map(|pair| pair.1)
+        };
+        let Some(value) = value else { continue };
+        values.push(value.to_owned());
+        let behind = value.split_once(':').map(|(_, behind)| behind.trim());
+        values.extend(behind.and_then(|text| text.split_whitespace().last()).map(str::to_owned));
+    }
+    values
+}

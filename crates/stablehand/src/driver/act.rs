@@ -5,6 +5,7 @@ use super::{CLEAN_MAX, DRAIN_IDLE, DRAIN_MAX, Driver, POLITE, Phase, notes};
 use crate::clock::unix_now;
 use crate::keeper::Order;
 use crate::lease::Lease;
+use crate::sink::PassThrough;
 use crate::tree;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -133,7 +134,9 @@ impl Driver<'_> {
     /// Lets the monitor judge, once everything readable has been read.
     pub(super) fn judge_if_due(&mut self) {
         let now = self.moment();
-        let congested = self.log.is_congested();
+        let sinks = [&self.faces.stdout, &self.faces.stderr];
+        let congested =
+            self.log.is_congested() || sinks.into_iter().flatten().any(PassThrough::is_congested);
         if congested != self.congested {
             self.congested = congested;
             self.monitor.handle(Input::Backpressure(congested), now, &mut self.actions);

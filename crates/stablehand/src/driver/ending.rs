@@ -4,6 +4,7 @@ use super::RunSpec;
 use super::facts::{Facts, Progress};
 use super::stop::StopReason;
 use crate::agent::ExitMeaning;
+use crate::continuation::{Continuations, Continued};
 use crate::keeper::SpawnError;
 use crate::log::{Fill, Log};
 use serde_json::json;
@@ -77,6 +78,10 @@ pub struct RunReport {
     pub error: Option<(FailureKind, String)>,
     /// The agent was told that no prompt comes any more.
     pub finished: bool,
+    /// The rules for going on, with what they have seen; for the next run of the session.
+    pub continuations: Continuations,
+    /// The session is to be resumed with this.
+    pub continued: Option<Continued>,
 }
 
 /// What the agent says went wrong.
@@ -165,6 +170,8 @@ impl RunReport {
             meaning: None,
             error: None,
             finished: true,
+            continuations: Continuations::default(),
+            continued: None,
         }
     }
 
@@ -190,6 +197,17 @@ impl RunReport {
             }
         }
         self.last_text = (!text.is_empty()).then_some(text);
+        self
+    }
+
+    /// The same without secrets, where somebody knows how to find them: a report is shown.
+    pub(super) fn redacted(mut self, log: &Log) -> Self {
+        let Some(redaction) = log.redaction() else { return self };
+        let texts = [self.last_text.as_mut(), self.stderr_tail.as_mut()];
+        let error = self.error.as_mut().map(|(_, message)| message);
+        for text in texts.into_iter().flatten().chain(error) {
+            *text = redaction.redactor.redact(text).into_owned();
+        }
         self
     }
 

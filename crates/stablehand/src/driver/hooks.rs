@@ -184,6 +184,9 @@ fn put_in(install: &HookInstall, log: &mut Log) -> Result<Installation, SpawnErr
 /// The launch with what its hooks need.
 pub(super) fn equip(spec: &RunSpec, server: Option<&HookServer>) -> crate::keeper::Launch {
     let mut launch = spec.launch.clone();
+    // Should we be killed, the keeper gives the agent's file back.
+    let installation = server.and_then(|server| server.installation.as_ref());
+    launch.release = installation.and_then(Installation::release);
     if let Some(wanted) = &spec.hooks {
         launch.env.extend(wanted.variables());
     }
@@ -361,7 +364,13 @@ impl Driver<'_> {
                 });
                 self.reply(hooks, call, &reply);
             }
-            Role::SessionEnd | Role::Prompt | Role::Stop | Role::Observe => {
+            Role::Stop => {
+                let done = heard.stop.is_some_and(|stop| stop.completed);
+                let onward = if done { self.continue_by_hook() } else { None };
+                let reply = onward.map_or(Reply::Nothing, |prompt| Reply::GoOn { prompt });
+                self.reply(hooks, call, &reply);
+            }
+            Role::SessionEnd | Role::Prompt | Role::Observe => {
                 self.reply(hooks, call, &Reply::Nothing);
             }
         }

@@ -18,6 +18,7 @@ use stablehand_core::id::CallId;
 use stablehand_core::json::Object;
 use stablehand_core::monitor::Input;
 use stablehand_core::record::Level;
+use stablehand_core::settings::context::before;
 use stablehand_core::speak::{Answer, Opening, Speak, Unanswerable};
 use stablehand_core::time::human;
 use std::collections::VecDeque;
@@ -34,6 +35,8 @@ pub struct TalkSpec {
     /// Whether the process stays for further prompts when a turn is over, until
     /// [`Request::Finish`].
     pub stays: bool,
+    /// What stands in front of the first prompt, where that comes only later.
+    pub context: Option<String>,
 }
 
 /// What was said to the agent, for the record.
@@ -75,6 +78,8 @@ const MOST_CALLS: usize = 64;
 /// A conversation in progress.
 pub(super) struct Talk {
     speaker: Box<dyn Speak>,
+    /// What stands in front of the next prompt.
+    context: Option<String>,
     /// A turn is on.
     turn: bool,
     /// No prompt comes any more.
@@ -99,6 +104,7 @@ impl Talk {
     pub(super) fn new(spec: &TalkSpec, speaker: Box<dyn Speak>) -> Self {
         Talk {
             speaker,
+            context: spec.context.clone(),
             turn: false,
             last: !spec.stays,
             asked: Vec::new(),
@@ -163,6 +169,11 @@ impl Talk {
         self.last
     }
 
+    /// Whether a person interrupted the last turn.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled
+    }
+
     /// Whether a person ended the last turn, which then ended as asked.
     pub(super) fn was_cancelled(&self, result: Option<&TurnEnd>) -> bool {
         self.cancelled && matches!(result, Some(TurnEnd::Cancelled))
@@ -188,6 +199,8 @@ impl Driver<'_> {
         let Some(talk) = &mut self.talk else { return };
         talk.turn = true;
         talk.cancelled = false;
+        let behind_context = talk.context.take().map(|context| before(&context, text));
+        let text = behind_context.as_deref().unwrap_or(text);
         let mut said = Vec::new();
         talk.speaker.prompt(text, &mut said);
         // Where the agent is not ready, the speaker keeps it; it is on record all the same.
@@ -246,6 +259,7 @@ impl Driver<'_> {
         }
         if ended {
             self.questions.clear(|asker| asker == Asker::Conversation);
+            self.continue_turn();
             // A prompt that waited for its turn comes before the rest.
             self.serve_requests();
             if self.talk.as_ref().is_some_and(|talk| !talk.turn) {

@@ -4,12 +4,14 @@ use super::runs::Runs;
 use super::{Handle, Session, queue};
 use crate::agent::{Agent, Form, Mode, PlanError, PlanRequest};
 use crate::clock::unix_now;
+use crate::continuation::Continuations;
 use crate::control;
 use crate::driver::{Approvals, Faces, Stages, StatusCell};
 use crate::follow::Follower;
 use crate::gate::{Attendance, Gate};
 use crate::keeper::KeeperProgram;
 use crate::log::{Durability, Listener, Log, LogError, LogOptions};
+use crate::redact::{Redacting, Redaction};
 use crate::surroundings::{Surroundings, is_initialised};
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
@@ -98,6 +100,10 @@ pub struct SessionBuilder {
     keeper: Option<KeeperProgram>,
     env: Vec<(OsString, Option<OsString>)>,
     surroundings: Option<Surroundings>,
+    context: Option<String>,
+    continuations: Continuations,
+    warnings: Vec<String>,
+    redaction: Option<Redaction>,
 }
 
 impl SessionBuilder {
@@ -116,6 +122,10 @@ impl SessionBuilder {
             keeper: None,
             env: Vec::new(),
             surroundings: None,
+            context: None,
+            continuations: Continuations::default(),
+            warnings: Vec::new(),
+            redaction: None,
         }
     }
 
@@ -198,6 +208,26 @@ impl SessionBuilder {
         self
     }
 
+    /// What the agent is told before the first prompt, where the session is a new one; see
+    /// [`crate::context::read`].
+    pub fn context(mut self, context: Option<String>) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// When the agent is told to go on after a turn that ended well. Where each turn is a process,
+    /// another one follows, also in a session of one prompt.
+    pub fn continuations(mut self, rules: Continuations) -> Self {
+        self.continuations = rules;
+        self
+    }
+
+    /// Settings that do not hold, and why: they are the first records of the log.
+    pub fn ignored_settings(mut self, warnings: Vec<String>) -> Self {
+        self.warnings = warnings;
+        self
+    }
+
     /// When silence is too long, and how much may be used; [`Limits::modern`], as the agent needs
     /// them, where nobody says otherwise.
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -226,6 +256,22 @@ impl SessionBuilder {
     /// What surrounds us, instead of what the environment says.
     pub fn surroundings(mut self, surroundings: Surroundings) -> Self {
         self.surroundings = Some(surroundings);
+        self
+    }
+
+    /// Takes secrets out of events, decision records and the outcome, and with
+    /// [`Redaction::with_raw`] out of all of the log. Nothing is redacted where nobody asks for it. The
+    /// values of variables have to be handed in: this library does not read them.
+    ///
+    /// ```
+    /// use stablehand::redact::Redactor;
+    /// use stablehand::{Agent, Session};
+    /// let redactor = Redactor::builder().variables(std::env::vars()).build();
+    /// let builder = Session::builder(Agent::Claude).redact(redactor);
+    /// # drop(builder);
+    /// ```
+    pub fn redact(mut self, redaction: impl Into<Redaction>) -> Self {
+        self.redaction = Some(redaction.into());
         self
     }
 
@@ -259,13 +305,20 @@ impl SessionBuilder {
         let folder = folder.or_else(|| around.state.as_ref().map(|state| state.join("logs")));
         let folder = folder.ok_or(StartError::NoPlaceForLog)?;
         let leases = around.state.as_ref().unwrap_or(&folder).join("leases");
+        let warnings = std::mem::take(&mut self.warnings);
+        let redaction = self.redaction.take();
         let runs = self.runs(keeper, leases, around)?;
-        let mut log = open_log(folder, &runs)?;
+        let mut log = open_log(folder, &runs, redaction.clone())?;
         if let Some((level, listener)) = listener {
             log.set_listener(level, listener);
         }
+        for text in warnings {
+            log.decide(Level::Warn, "setting_ignored", &serde_json::json!({ "text": text }), None);
+        }
+        log.flush();
         let (control, requests) = control::control().map_err(StartError::System)?;
         let (writer, events) = queue::queue();
+        let writer = Redacting::new(writer, redaction.as_ref());
         let follower = Follower::start(log.tail(0), runs.dialect(), writer, || {})
             .map_err(StartError::System)?;
         let status = StatusCell::default();
@@ -347,11 +400,13 @@ impl SessionBuilder {
             limits,
             stages: self.stages,
             leases,
+            context: self.context,
+            continuations: self.continuations,
         })
     }
 }
 
-fn open_log(folder: PathBuf, runs: &Runs) -> Result<Log, LogError> {
+fn open_log(folder: PathBuf, runs: &Runs, redaction: Option<Redaction>) -> Result<Log, LogError> {
     let options = LogOptions {
         folder,
         prefix: "stablehand".to_owned(),
@@ -359,12 +414,19 @@ fn open_log(folder: PathBuf, runs: &Runs) -> Result<Log, LogError> {
         required: false,
     };
     let mut log = Log::create(options, unix_now())?;
-    let fields = serde_json::json!({
+    let mut fields = serde_json::json!({
         "v": FORMAT,
         "program": "stablehand",
         "version": env!("CARGO_PKG_VERSION"),
         "dialect": runs.dialect().name(),
     });
+    if let Some(redaction) = redaction {
+        // Whoever replays the log has to know that it is not what the agent wrote.
+        if redaction.raw {
+            fields["redacted_raw"] = true.into();
+        }
+        log.redact(redaction);
+    }
     log.decide(Level::Debug, "log_opened", &fields, None);
     log.flush();
     Ok(log)

@@ -1,6 +1,7 @@
 //! The runs of one session: one process for all turns, or one for each.
 
 use crate::agent::{Agent, Form, PlanRequest};
+use crate::continuation::Continuations;
 use crate::control::{Request, Requests};
 use crate::driver::{self, Approvals, Faces, RunReport, RunSpec, Stages, TalkSpec};
 use crate::keeper::KeeperProgram;
@@ -10,6 +11,7 @@ use stablehand_core::Dialect;
 use stablehand_core::event::SessionEnd;
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
+use stablehand_core::settings::context::before;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -27,6 +29,9 @@ pub(super) struct Runs {
     pub(super) limits: Limits,
     pub(super) stages: Stages,
     pub(super) leases: PathBuf,
+    /// What a new session is told first.
+    pub(super) context: Option<String>,
+    pub(super) continuations: Continuations,
 }
 
 /// What comes after a run.
@@ -63,15 +68,18 @@ impl Runs {
         }
         loop {
             let spec = self.spec(prompt.as_deref().unwrap_or_default());
-            let report = match spec {
+            let mut report = match spec {
                 Ok(spec) => driver::run(&spec, log, faces, requests),
                 // It was planned once already, with another session.
                 Err(_) => return RunReport::without_run(SessionEnd::Internal),
             };
             // A process that was to stay and did not is started again with the next prompt, like one
             // that takes a single turn.
+            let continued = report.continued.take();
+            self.continuations = std::mem::take(&mut report.continuations);
             let finished = self.request.form == Form::TwoWay && report.finished;
-            if !self.conversation || finished || is_final(&report) {
+            let over = !self.conversation || finished || is_final(&report);
+            if over && continued.is_none() {
                 return report;
             }
             // The newest id counts: an agent may continue under another one.
@@ -79,6 +87,10 @@ impl Runs {
             if session.is_some() {
                 self.request.resume = session;
                 self.request.continue_latest = false;
+            }
+            if let Some(continued) = continued {
+                prompt = Some(continued.prompt);
+                continue;
             }
             match wait_for_prompt(requests) {
                 Next::Prompt(text) => prompt = Some(text),
@@ -90,14 +102,25 @@ impl Runs {
     fn spec(&self, prompt: &str) -> Result<RunSpec, crate::agent::PlanError> {
         let mut plan = self.agent.plan(self.program.clone(), &self.request)?;
         plan.launch.env.extend(self.env.iter().cloned());
+        // A session that is resumed has been told already.
+        let new = self.request.resume.is_none() && !self.request.continue_latest;
+        let mut context = self.context.clone().filter(|_| new);
+        let prompt = match context.take_if(|_| !prompt.is_empty()) {
+            Some(context) => before(&context, prompt),
+            None => prompt.to_owned(),
+        };
         Ok(RunSpec {
             run: crate::new_run_id(),
             agent: self.agent.name().to_owned(),
             dialect: plan.dialect,
             launch: plan.launch,
             keeper: self.keeper.clone(),
-            prompt: prompt.as_bytes().to_vec(),
-            talk: plan.opening.map(|opening| TalkSpec { opening, stays: self.conversation }),
+            prompt: prompt.into_bytes(),
+            talk: plan.opening.map(|opening| TalkSpec {
+                opening,
+                stays: self.conversation,
+                context,
+            }),
             approvals: self.approvals.clone(),
             hooks: None,
             exit_codes: self.agent.row().exit_codes,
@@ -108,6 +131,7 @@ impl Runs {
             leases: Some(self.leases.clone()),
             verify: false,
             terminal: None,
+            continuations: self.continuations.clone(),
         })
     }
 }

@@ -1,0 +1,132 @@
+//! Going on after a turn: asking the rules, putting it on record, telling the agent.
+//!
+//! Owns the look back into the log, which alone has the texts that rules may be about: it is read
+//! only where there are rules. Whether to go on is decided by [`Continuations`]; a person's word, a
+//! stop, or a turn that did not end well come before any rule.
+
+use super::stop::StopReason;
+use super::{Driver, Ending};
+use crate::continuation::{Continuations, Continued};
+use crate::control::Request;
+use crate::log::Fill;
+use serde_json::json;
+use stablehand_core::event::{EventKind, SessionEnd, TurnEnd};
+use stablehand_core::id::SessionId;
+use stablehand_core::record::{Level, Record};
+use stablehand_core::replay::EventReader;
+use stablehand_core::{Depth, Dialect};
+
+/// So much of the log is read back at the most: the agent's pipes wait meanwhile.
+const READ_BACK: u64 = 64 << 20;
+
+/// The rules of a run, and how far they have seen it.
+#[derive(Debug)]
+pub(super) struct Onward {
+    pub(super) rules: Continuations,
+    reader: EventReader,
+    position: u64,
+}
+
+impl Onward {
+    pub(super) fn new(rules: Continuations, dialect: Dialect, began: u64) -> Self {
+        Onward { rules, reader: EventReader::new(dialect, Depth::Full), position: began }
+    }
+}
+
+impl Driver<'_> {
+    /// What the agent is to be told instead of resting: decided, counted and on record. The caller
+    /// tells it, in whichever way it listens.
+    pub(super) fn continuation(&mut self, how: &str) -> Option<Continued> {
+        self.see_what_was_said();
+        let rules = &mut self.onward.rules;
+        let Some(continued) = rules.proposed() else {
+            if let Some(why) = rules.exhausted() {
+                self.not_continued(&why);
+            }
+            return None;
+        };
+        rules.accept(&continued);
+        let Continued { prompt, rule, count, max, .. } = &continued;
+        let event = EventKind::TurnContinued {
+            prompt: prompt.clone(),
+            by: rule.to_string(),
+            count: *count,
+            max: *max,
+        };
+        let fields = json!({
+            "rule": rule,
+            "count": count,
+            "max": max,
+            "prompt": prompt,
+            "text": format!("{rule} has the agent go on ({count} of {max}), {how}"),
+        });
+        self.log.decide(Level::Info, "continued", &fields, Some(&event));
+        Some(continued)
+    }
+
+    /// After a turn of a conversation: the same process goes on, where a rule says so.
+    pub(super) fn continue_turn(&mut self) {
+        let listens = self.talk.as_ref().is_some_and(|talk| !talk.is_cancelled());
+        if !listens || !self.prompt.is_open() || !self.may_go_on(self.facts.result.as_ref()) {
+            return;
+        }
+        if let Some(continued) = self.continuation("in the same process") {
+            self.serve_talk(Request::Prompt(continued.prompt));
+        }
+    }
+
+    /// An agent that asks before it rests: the same turn goes on, where a rule says so.
+    pub(super) fn continue_by_hook(&mut self) -> Option<String> {
+        if !self.may_go_on(Some(&TurnEnd::Done)) {
+            return None;
+        }
+        self.continuation("in the same turn, by its hook").map(|continued| continued.prompt)
+    }
+
+    /// After a process that takes one turn: whoever runs it resumes the session, where a rule says so.
+    pub(super) fn continue_session(&mut self, ending: Ending) -> Option<Continued> {
+        let one_turn = self.talk.is_none() && ending.end == SessionEnd::Success;
+        if !one_turn || !self.may_go_on(Some(&TurnEnd::Done)) {
+            return None;
+        }
+        let safe = self.facts.session.as_ref().is_some_and(SessionId::is_safe_argument);
+        if safe && self.survivors.is_empty() {
+            return self.continuation("in a new process that resumes the session");
+        }
+        self.see_what_was_said();
+        self.onward.rules.proposed()?;
+        self.not_continued(match &self.facts.session {
+            _ if !self.survivors.is_empty() => "processes of the last turn are still alive",
+            None => "the agent did not name its session, so it cannot be resumed",
+            Some(_) => "the name of the session cannot be given to the agent safely",
+        });
+        None
+    }
+
+    fn may_go_on(&self, result: Option<&TurnEnd>) -> bool {
+        !self.onward.rules.is_empty()
+            && result == Some(&TurnEnd::Done)
+            && matches!(self.stop.reason(), None | Some(StopReason::ExitOverdue))
+            && !self.requests.has(|request| matches!(request, Request::Prompt(_)))
+    }
+
+    fn not_continued(&mut self, why: &str) {
+        let fields = json!({ "text": format!("the agent is not told to go on: {why}") });
+        self.log.decide(Level::Warn, "not_continued", &fields, None);
+    }
+
+    /// Reads back what the log got since the last look.
+    fn see_what_was_said(&mut self) {
+        self.log.flush();
+        let newest = self.log.position().saturating_sub(READ_BACK);
+        let mut tail = self.log.tail(self.onward.position.max(newest));
+        let mut events = Vec::new();
+        while let Ok(Fill::Grew) = tail.fill() {
+            while let Some(line) = tail.next() {
+                self.onward.reader.record(&Record::read(line.bytes), &mut events);
+                events.drain(..).for_each(|event| self.onward.rules.saw(&event.event));
+            }
+        }
+        self.onward.position = tail.position();
+    }
+}

@@ -1,0 +1,233 @@
+//! Redaction of what is derived: one redactor for a log and for everybody who reads it as events.
+//!
+//! Owns where secrets are taken out on the way to faces; what a secret is, is core's
+//! ([`stablehand_core::redact`]). Bytes that are passed through are not looked at here.
+
+use crate::follow::Show;
+use stablehand_core::Event;
+use stablehand_core::event::EventKind;
+use stablehand_core::id::ItemId;
+use stablehand_core::redact::{Flow, Lines};
+pub use stablehand_core::redact::{Redactor, RedactorBuilder};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+/// What is redacted, and by whom.
+#[derive(Clone, Debug)]
+pub struct Redaction {
+    /// Who finds the secrets.
+    pub redactor: Arc<Redactor>,
+    /// Also in raw records: the log is then no longer what the agent wrote, byte for byte.
+    pub raw: bool,
+}
+
+impl From<Redactor> for Redaction {
+    fn from(redactor: Redactor) -> Self {
+        Redaction { redactor: Arc::new(redactor), raw: false }
+    }
+}
+
+impl Redaction {
+    /// Redacts raw records too.
+    #[must_use]
+    pub fn with_raw(mut self, wanted: bool) -> Self {
+        self.raw = wanted;
+        self
+    }
+}
+
+/// A face whose events are redacted before it sees them, or not at all.
+#[derive(Debug)]
+pub struct Redacting<S> {
+    inner: S,
+    redactor: Option<Arc<Redactor>>,
+    flows: HashMap<ItemId, Flow>,
+    /// A piece of text whose end may be the beginning of a secret. It waits for the next event,
+    /// because what is held back of it needs an event to come in.
+    waiting: Option<Event>,
+    stderr: Lines,
+    buffer: Vec<u8>,
+}
+
+impl<S: Show> Redacting<S> {
+    /// Redacts for `inner`, where there is a redactor.
+    pub fn new(inner: S, redaction: Option<&Redaction>) -> Self {
+        Redacting {
+            inner,
+            redactor: redaction.map(|redaction| Arc::clone(&redaction.redactor)),
+            flows: HashMap::new(),
+            waiting: None,
+            stderr: Lines::default(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// A piece of an item's text.
+    fn piece(
+        &mut self,
+        redactor: &Redactor,
+        event: &Event,
+        id: ItemId,
+        text: &str,
+    ) -> io::Result<()> {
+        if self.waiting.as_ref().is_some_and(|waiting| item_of(waiting) != Some(id)) {
+            self.let_go(redactor)?;
+        }
+        if let Some(waiting) = self.waiting.take() {
+            // What it holds back comes with this piece.
+            self.inner.event(&waiting)?;
+        }
+        let flow = self.flows.entry(id).or_default();
+        let shown = flow.push(redactor, text);
+        let holds_some = flow.holds_some();
+        if shown == text {
+            return self.inner.event(event);
+        }
+        let mut event = event.clone();
+        if let EventKind::ItemDelta { text, .. } = &mut event.event {
+            *text = shown;
+        }
+        if holds_some {
+            self.waiting = Some(event);
+            return Ok(());
+        }
+        self.inner.event(&event)
+    }
+
+    /// Shows the piece that waits, with all of its text.
+    fn let_go(&mut self, redactor: &Redactor) -> io::Result<()> {
+        let Some(mut event) = self.waiting.take() else { return Ok(()) };
+        if let EventKind::ItemDelta { id, text, .. } = &mut event.event
+            && let Some(flow) = self.flows.get_mut(id)
+        {
+            text.push_str(&flow.release(redactor));
+        }
+        self.inner.event(&event)
+    }
+
+    /// Any other event, as it is where it holds no secret.
+    fn whole(&mut self, redactor: &Redactor, event: &Event) -> io::Result<()> {
+        self.buffer.clear();
+        serde_json::to_writer(&mut self.buffer, event)?;
+        let json = std::str::from_utf8(&self.buffer).map_err(io::Error::other)?;
+        match redactor.redact_json_text(json) {
+            Cow::Borrowed(_) => self.inner.event(event),
+            // It was an event before, and only texts in it have changed.
+            Cow::Owned(safe) => self.inner.event(&serde_json::from_str(&safe)?),
+        }
+    }
+}
+
+fn item_of(event: &Event) -> Option<ItemId> {
+    match &event.event {
+        EventKind::ItemDelta { id, .. } => Some(*id),
+        _ => None,
+    }
+}
+
+impl<S: Show> Show for Redacting<S> {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        let Some(redactor) = self.redactor.clone() else { return self.inner.event(event) };
+        if let EventKind::ItemDelta { id, text, .. } = &event.event {
+            return self.piece(&redactor, event, *id, text);
+        }
+        self.let_go(&redactor)?;
+        match &event.event {
+            EventKind::ProcessStderr { text } => {
+                let safe = self.stderr.line(&redactor, text);
+                let Cow::Owned(safe) = safe else { return self.inner.event(event) };
+                let kind = EventKind::ProcessStderr { text: safe };
+                return self.inner.event(&Event { event: kind, ..event.clone() });
+            }
+            EventKind::ItemCompleted { item } => {
+                self.flows.remove(&item.id);
+            }
+            EventKind::ProcessSpawned { .. } => self.flows.clear(),
+            _ => {}
+        }
+        self.whole(&redactor, event)
+    }
+
+    fn pause(&mut self) -> io::Result<()> {
+        self.inner.pause()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stablehand_core::event::{Item, ItemBody, Origin, TextRole};
+    use stablehand_core::id::{RunId, Seq};
+    use stablehand_core::time::UnixMillis;
+    use std::sync::Mutex;
+
+    #[derive(Clone, Default)]
+    struct Seen(Arc<Mutex<Vec<Event>>>);
+
+    impl Show for Seen {
+        fn event(&mut self, event: &Event) -> io::Result<()> {
+            self.0.lock().unwrap().push(event.clone());
+            Ok(())
+        }
+
+        fn pause(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn shown(kinds: Vec<EventKind>) -> Vec<Event> {
+        let seen = Seen::default();
+        let redaction = Redaction::from(Redactor::builder().value("kN0wn-Value_42").build());
+        let mut face = Redacting::new(seen.clone(), Some(&redaction));
+        for (seq, kind) in (1..).zip(kinds) {
+            let run = RunId("r".into());
+            let at = UnixMillis(0);
+            face.event(&Event::stamp(Seq(seq), at, None, run, Origin::Agent, kind)).unwrap();
+        }
+        drop(face);
+        Arc::into_inner(seen.0).unwrap().into_inner().unwrap()
+    }
+
+    fn piece(id: u64, text: &str) -> EventKind {
+        let (id, role) = (ItemId(id), TextRole::Message);
+        EventKind::ItemDelta { id, role, text: text.into() }
+    }
+
+    #[test]
+    fn a_secret_in_pieces_is_not_shown_and_no_event_is_lost() {
+        let text = "see kN0wn-Value_42 there";
+        let done = Item { id: ItemId(1), body: ItemBody::Message { text: text.into() } };
+        let events = shown(vec![
+            piece(1, "see kN0w"),
+            piece(1, "n-Val"),
+            piece(2, "other_word9"),
+            piece(1, "ue_42 there and_more1"),
+            EventKind::ItemCompleted { item: done },
+        ]);
+        let numbers: Vec<u64> = events.iter().map(|event| event.seq.0).collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 5]);
+        let text_of = |wanted: u64| -> String {
+            let pieces = events.iter().filter_map(|event| match &event.event {
+                EventKind::ItemDelta { id, text, .. } if id.0 == wanted => Some(text.as_str()),
+                _ => None,
+            });
+            pieces.collect()
+        };
+        let first = text_of(1);
+        assert!(first.starts_with("see ") && first.ends_with(" there and_more1"), "{first}");
+        assert!(first.contains("[redacted:") && !first.contains("kN0wn-Value_42"), "{first}");
+        assert_eq!(text_of(2), "other_word9");
+        let last = serde_json::to_string(&events[4]).unwrap();
+        assert!(last.contains("[redacted:known-value:") && !last.contains("Value_42"), "{last}");
+    }
+
+    #[test]
+    fn lines_on_standard_error_are_redacted() {
+        let line = |text: &str| EventKind::ProcessStderr { text: text.into() };
+        let events = shown(vec![line("plain"), line("it is kN0wn-Value_42!")]);
+        assert_eq!(events[0].event, line("plain"));
+        assert!(!format!("{:?}", events[1]).contains("Value_42"));
+    }
+}
