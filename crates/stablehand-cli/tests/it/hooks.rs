@@ -152,6 +152,22 @@ fn an_agent_that_runs_no_hooks_is_stopped_at_its_first_tool() {
 }
 
 #[test]
+fn an_agent_that_should_have_called_by_now_is_stopped_before_its_first_tool() {
+    for agent in ["claude", "gemini"] {
+        let env = env("read-stdin\ninit\nsleep 20s\nrun c1 10s touch fine\ndone\n");
+        let run = held(&env, RULES).flag("--agent", agent).variable("FAKE_AGENT_DIALECT", agent);
+        let run = run.variable("FAKE_AGENT_HOOKS", "none").finish();
+        run.assert_code(1).assert_within(secs(15));
+        assert!(
+            run.stderr.contains("has begun a session and has called no hook"),
+            "{}",
+            run.stderr
+        );
+        assert!(!made(&env, "fine") && env.log().has("hooks_inactive"));
+    }
+}
+
+#[test]
 fn a_file_that_the_agent_would_drop_is_refused_with_its_line() {
     let env = env(TWO);
     let odd = THEIRS.replace("preToolUse", "beforeEverything");
@@ -173,6 +189,11 @@ fn agents_without_hooks_say_so_and_the_others_name_the_option() {
     let run = env.stablehand_run().args(["--policy", "read-only", "-p", "go"]).finish();
     run.assert_code(64);
     assert!(run.stderr.contains("--hooks"), "{}", run.stderr);
+    // Where nobody would install them, a policy must not seem to hold.
+    let talk = env.stablehand("talk").flag("--agent", "gemini").flag("--policy", "read-only");
+    let run = talk.flag("--agent-bin", &env.bins().fake_agent).args(["--hooks", "go"]).finish();
+    run.assert_code(64);
+    assert!(run.stderr.contains("run --hooks"), "{}", run.stderr);
 }
 
 #[test]

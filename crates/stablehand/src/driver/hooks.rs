@@ -190,9 +190,6 @@ pub(super) fn equip(spec: &RunSpec, server: Option<&HookServer>) -> crate::keepe
     if let Some(wanted) = &spec.hooks {
         launch.env.extend(wanted.variables());
     }
-    // The keeper outlives us where we are killed, and gives the file back.
-    let installation = server.and_then(|server| server.installation.as_ref());
-    launch.release = installation.and_then(Installation::release);
     launch
 }
 

@@ -125,6 +125,30 @@ fn a_run_that_is_killed_denies_whoever_waits() {
     run.finish_alone();
 }
 
+/// Whoever interrupts an agent interrupts its group, and some agents take a hook that a signal ended
+/// for a yes.
+#[test]
+fn a_hook_that_is_interrupted_still_says_no() {
+    let env = env(WAITS);
+    let (run, variables) = waiting(&env);
+    run.signal(Signal::SIGSTOP);
+    let mut child = hook(&variables, "preToolUse").spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&shell("touch fine")).unwrap();
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    // It is not to be met before it has begun.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        nix::sys::signal::kill(pid, signal).unwrap();
+    }
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert!(child.try_wait().unwrap().is_none(), "a signal ended it");
+    // A run that is being stopped allows nothing any more.
+    run.signal(Signal::SIGINT);
+    run.signal(Signal::SIGCONT);
+    denies(&child.wait_with_output().unwrap(), "denied");
+    run.finish().assert_code(130);
+}
+
 #[test]
 fn alone_it_goes_by_the_users_policy_and_without_one_it_has_no_opinion() {
     let env = TestEnv::new(bins());

@@ -27,8 +27,8 @@ const fn event(name: &'static str, role: Role, headless: bool) -> HookEvent {
 }
 
 /// Left out are `WorktreeCreate` and `WorktreeRemove`, whose hook is to do the work itself, and
-/// `MessageDisplay`, which comes for every piece of a text. Nobody is asked for permission in print
-/// mode, and what a person does at the terminal does not happen there either.
+/// `MessageDisplay`, which comes for every piece of a text. What a person does at the terminal does not
+/// happen in print mode; permission is asked for there too, where neither a hook nor a rule decides.
 const EVENTS: &[HookEvent] = &[
     event("Setup", Role::Observe, true),
     event("SessionStart", Role::SessionStart, true),
@@ -36,7 +36,7 @@ const EVENTS: &[HookEvent] = &[
     event("UserPromptSubmit", Role::Prompt, true),
     event("UserPromptExpansion", Role::Prompt, true),
     event("PreToolUse", Role::Permission, true),
-    event("PermissionRequest", Role::Permission, false),
+    event("PermissionRequest", Role::Permission, true),
     event("PermissionDenied", Role::Observe, true),
     event("PostToolUse", Role::Observe, true),
     event("PostToolUseFailure", Role::Observe, true),
