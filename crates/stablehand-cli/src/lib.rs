@@ -16,6 +16,7 @@ pub mod duration;
 pub mod env;
 pub mod failure;
 pub mod fake;
+pub mod hooks;
 pub mod input;
 pub mod limits;
 pub mod main_stablehand;

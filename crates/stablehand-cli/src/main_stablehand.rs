@@ -4,10 +4,11 @@ use crate::decode::DecodeArgs;
 use crate::demo;
 use crate::env::KEEPER;
 use crate::fake::{self, FakeArgs};
+use crate::hooks::HooksCommand;
 use crate::policy::PolicyArgs;
 use crate::run::RunArgs;
 use crate::talk::TalkArgs;
-use crate::{decode, doctor, manage, policy, run, talk};
+use crate::{decode, doctor, hooks, manage, policy, run, talk};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -32,6 +33,9 @@ enum Command {
     Decode(DecodeArgs),
     /// Try out the rules about what an agent may do
     Policy(PolicyArgs),
+    /// Put our hooks into the agents' settings files, take them out, look
+    #[command(subcommand)]
+    Hooks(HooksCommand),
     /// Show all agents: installed, version, login, model, and what each can do
     Agents(manage::AskArgs),
     /// Log in to an agent, on this terminal
@@ -79,6 +83,7 @@ pub fn main() -> ExitCode {
         Command::Talk(args) => talk::main(&args),
         Command::Decode(args) => decode::main(&args),
         Command::Policy(args) => policy::main(&args),
+        Command::Hooks(command) => hooks::main(&command),
         Command::Agents(args) => manage::agents(&args),
         Command::Login(args) => manage::log_in(&args),
         Command::Logout(args) => manage::log_out(&args),

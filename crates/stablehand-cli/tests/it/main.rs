@@ -14,6 +14,8 @@ mod fake_agent;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod hooks;
+#[cfg(test)]
 mod interactive;
 #[cfg(test)]
 mod log;
