@@ -19,6 +19,7 @@ pub mod failure;
 pub mod fake;
 pub mod hook;
 mod hook_alone;
+pub mod hooks;
 pub mod input;
 pub mod limits;
 pub mod main_stablehand;

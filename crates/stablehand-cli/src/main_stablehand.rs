@@ -4,10 +4,11 @@ use crate::decode::DecodeArgs;
 use crate::demo;
 use crate::env::KEEPER;
 use crate::fake::{self, FakeArgs};
+use crate::hooks::HooksCommand;
 use crate::policy::PolicyArgs;
 use crate::run::RunArgs;
 use crate::talk::TalkArgs;
-use crate::{decode, doctor, hook, manage, policy, run, sessions, talk};
+use crate::{decode, doctor, hook, hooks, manage, policy, run, sessions, talk};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -35,6 +36,9 @@ enum Command {
     /// Answer a hook of an agent; agents start this themselves
     #[command(name = hook::SUBCOMMAND)]
     Hook(hook::HookArgs),
+    /// Put our hooks into the agents' settings files, take them out, look
+    #[command(subcommand)]
+    Hooks(HooksCommand),
     /// Show all agents: installed, version, login, model, and what each can do
     Agents(manage::AskArgs),
     /// Log in to an agent, on this terminal
@@ -93,6 +97,7 @@ pub fn main() -> ExitCode {
         Command::Policy(args) => policy::main(&args),
         // The early path has taken every other.
         Command::Hook(_) => Ok(crate::failure::USAGE),
+        Command::Hooks(command) => hooks::main(&command),
         Command::Agents(args) => manage::agents(&args),
         Command::Login(args) => manage::log_in(&args),
         Command::Logout(args) => manage::log_out(&args),
