@@ -102,9 +102,6 @@ impl House {
         let mut log = Log::create(options, started)?;
         let redaction = setup.redaction.as_ref();
         let raw = redaction.is_some_and(|redaction| redaction.raw);
-        if let Some(redaction) = redaction {
-            log.redact(redaction.clone());
-        }
         let io =
             |error: std::io::Error| Failure::new(format!("failed to set up our streams: {error}"));
         let screen = Screen::start(redaction).map_err(io)?;
@@ -122,6 +119,11 @@ impl House {
             opened["redacted_raw"] = true.into();
         }
         log.decide(Level::Debug, "log_opened", &opened, None);
+        // From here on; what is above is ours, and an agent that is to start need not wait for what
+        // the first look costs.
+        if let Some(redaction) = redaction {
+            log.redact(redaction.clone());
+        }
         let (control, requests) = control::control().map_err(io)?;
         let attention = signals::watch(control.clone()).map_err(io)?;
         let shows_status = setup.status
