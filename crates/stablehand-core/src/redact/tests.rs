@@ -43,7 +43,7 @@ fn known_values_are_found_in_every_encoding() {
     let marker = redactor.redact(value).into_owned();
     assert!(marker.starts_with("[redacted:known-value:"), "{marker}");
     let percent = "%C3%B6l%20%26%20%22feuer%22%20%3F%3E~%2077%2Fa%2Bb%3Dc";
-    let lower = percent.to_ascii_lowercase().replace("%c3%b6l", "%c3%b6l");
+    let lower = percent.to_ascii_lowercase();
     let escaped = serde_json::to_string(value).unwrap();
     for text in [percent.to_owned(), lower, escaped.trim_matches('"').to_owned()] {
         assert_eq!(redactor.redact(&format!("<{text}>")), format!("<{marker}>"));
@@ -64,7 +64,7 @@ fn known_values_are_found_in_every_encoding() {
 #[test]
 fn what_was_cut_short_is_found_too() {
     let redactor = knows("kN0wn-Value_42");
-    for text in [format!("run {}…", &token()[..12]), "say kN0wn-Va…".to_owned()] {
+    for text in [format!("run {}…", token().get(..12).unwrap()), "say kN0wn-Va…".to_owned()] {
         let safe = redactor.redact(&text);
         assert!(safe.contains(" [redacted:") && safe.ends_with("]…"), "{safe}");
     }
