@@ -127,7 +127,7 @@ fn recordings_stay_as_they_are() {
                     let at = safe.find("[redacted:").unwrap_or(0);
                     let from = safe.floor_char_boundary(at.saturating_sub(60));
                     let until = safe.floor_char_boundary(at + 40);
-                    changed.push(format!("{}: {}", path.display(), &safe[from..until]));
+                    changed.push(format!("{}: {}", path.display(), safe.get(from..until).unwrap()));
                 }
             }
         }
