@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use stablehand::Agent;
 use stablehand::hooks::{Answers, HookPlan, Preview, Scope, install};
-use stablehand_testkit::Run;
+use stablehand_testkit::{Run, Running};
 use stablehand_testkit::llm::scene::{CHORE_FILES, CHORES, TOOLS_DONE, WRITTEN};
 use stablehand_testkit::real::{Real, RealAgent};
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ const THEIRS: &str = "{ \"ui\" :\t{\"hideTips\": true} }\n";
 const CONTEXT: &str = "The pony is called Dapple.";
 
 /// A machine with two processors and other work does in this time whatever is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 struct Names {
     asks: &'static str,
@@ -223,7 +223,7 @@ fn switched_off(real: &Real) {
 }
 
 /// Holds a run in the middle of a question: the hook has called, and we do not answer.
-fn in_a_question<'r>(real: &'r Real) -> stablehand_testkit::Running<'r> {
+fn in_a_question(real: &Real) -> Running<'_> {
     let running = held(real, "slow-chore").start();
     wait_for("a request to the model", || !real.llm.main_requests().is_empty());
     running.signal(Signal::SIGSTOP);
