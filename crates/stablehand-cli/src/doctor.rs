@@ -1,7 +1,7 @@
 //! `stablehand doctor`: looks at everything that a run depends on, and says what to fix.
 //!
 //! Owns the findings and how they are shown. Each module looks at one thing: `agents`, `state`
-//! (folders and leases), `system` (what the kernel gives us), `trial` (a real run).
+//! (folders, leases and leftovers), `system` (what the kernel gives us), `trial` (a real run).
 
 mod agents;
 mod state;

@@ -39,6 +39,8 @@ pub struct Env {
     pub stderr_is_terminal: bool,
     /// Whether colours are unwanted.
     pub no_color: bool,
+    /// Whether the terminal says that it can do nothing but text.
+    pub dumb: bool,
     /// The size of the terminal that standard output is, where it is one.
     pub terminal_size: Option<TerminalSize>,
 }
@@ -63,6 +65,7 @@ impl Env {
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
             no_color: var("NO_COLOR").is_some(),
+            dumb: var("TERM").is_none_or(|term| term == "dumb"),
             terminal_size: signals::terminal_size(),
         })
     }

@@ -78,25 +78,6 @@ impl std::fmt::Display for Failure {
     }
 }
 
-impl From<HookError> for Failure {
-    fn from(error: HookError) -> Self {
-        let failure = Failure::new(chain(&error));
-        match error {
-            HookError::NoHooks { able, .. } => {
-                Failure { code: USAGE, ..failure }.hint(format!("these have: {able}"))
-            }
-            HookError::NoPlace { .. } => {
-                failure.hint("set XDG_RUNTIME_DIR or STABLEHAND_HOME to a folder with a short path")
-            }
-            HookError::Link { .. } => {
-                failure.hint("agents refuse settings behind a link; put a real file there")
-            }
-            HookError::File { .. } => failure.hint("mend the file, or move it away"),
-            _ => failure,
-        }
-    }
-}
-
 impl From<LogError> for Failure {
     fn from(error: LogError) -> Self {
         Failure { text: chain(&error), hint: None, code: CANNOT_CREATE }
@@ -163,6 +144,16 @@ impl From<LeaseError> for Failure {
     }
 }
 
+impl From<HookError> for Failure {
+    fn from(error: HookError) -> Self {
+        let failure = Failure::new(chain(&error));
+        if let HookError::NoHooks { able, .. } = &error {
+            return Failure { code: USAGE, ..failure }.hint(format!("these have: {able}"));
+        }
+        failure.hint(hook_hint(&error))
+    }
+}
+
 impl From<AskError> for Failure {
     fn from(error: AskError) -> Self {
         let failure = Failure::new(chain(&error));
@@ -180,6 +171,30 @@ impl From<AskError> for Failure {
             AskError::UnsafeName { .. } => Failure { code: USAGE, ..failure },
             _ => failure,
         }
+    }
+}
+
+/// What to do about hooks that could not be put in or taken out.
+fn hook_hint(error: &HookError) -> &'static str {
+    match error {
+        HookError::NoPlace { .. } => {
+            "set XDG_RUNTIME_DIR or STABLEHAND_HOME to a folder with a short path"
+        }
+        HookError::OddProgram { .. } => "move the program to a folder whose path is plain text",
+        HookError::File { .. } => "mend the file, or move it away; it was not touched",
+        HookError::Link { .. } => {
+            "put a real file or folder in its place, or choose the other --scope; links are not followed"
+        }
+        HookError::Kind { .. } | HookError::TooLarge { .. } => "move it away; it was not touched",
+        HookError::NotOurs { .. } => {
+            "see to its owner and mode (chmod u+w), or choose the other --scope"
+        }
+        HookError::Restless { .. } => "try again when it has been saved",
+        HookError::Busy { .. } => "another of us holds it; try again, or end that one",
+        HookError::Journal { .. } => {
+            "see that the settings file is as you want it, then remove the folder of the journal"
+        }
+        _ => "see to the folder, its owner and the disk",
     }
 }
 

@@ -94,25 +94,6 @@ impl Prompts {
         matches!(self, Prompts::Terminal(_) | Prompts::Plain(_))
     }
 
-    /// A short answer of a person; none where there is none.
-    pub fn ask(&mut self, desk: &Desk<'_>, sign: &str) -> Result<Option<String>, Failure> {
-        match self {
-            Prompts::Piped(_) => Ok(None),
-            Prompts::Plain(reader) => {
-                desk.screen.err(sign.as_bytes());
-                match wait_for_line(reader, desk)? {
-                    Prompt::Text(line) => Ok(Some(line)),
-                    Prompt::End | Prompt::Signal(_) => Ok(None),
-                }
-            }
-            Prompts::Terminal(editor) => match editor.readline(sign) {
-                Ok(line) => Ok(Some(line)),
-                Err(ReadlineError::Interrupted | ReadlineError::Eof) => Ok(None),
-                Err(error) => Err(from_terminal(&error)),
-            },
-        }
-    }
-
     /// The next prompt. Blank lines are skipped.
     pub fn next(&mut self, desk: &Desk<'_>) -> Result<Prompt, Failure> {
         loop {

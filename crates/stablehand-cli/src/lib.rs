@@ -7,6 +7,7 @@
 // Standard output belongs to the agent's bytes and to `render`; all else goes to standard error
 // through `console`. The lint that forbids printing elsewhere holds here too.
 
+pub mod ask;
 pub mod choice;
 pub mod console;
 pub mod decode;
@@ -18,6 +19,7 @@ pub mod failure;
 pub mod fake;
 pub mod hook;
 mod hook_alone;
+pub mod hooks;
 pub mod input;
 pub mod limits;
 pub mod main_stablehand;
@@ -28,6 +30,7 @@ pub mod redact;
 pub mod render;
 pub mod run;
 pub mod screen;
+pub mod sessions;
 pub mod settings;
 pub mod signals;
 pub mod supervise;

@@ -4,10 +4,11 @@ use crate::decode::DecodeArgs;
 use crate::demo;
 use crate::env::KEEPER;
 use crate::fake::{self, FakeArgs};
+use crate::hooks::HooksCommand;
 use crate::policy::PolicyArgs;
 use crate::run::RunArgs;
 use crate::talk::TalkArgs;
-use crate::{decode, doctor, hook, manage, policy, run, talk};
+use crate::{decode, doctor, hook, hooks, manage, policy, run, sessions, talk};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -35,6 +36,9 @@ enum Command {
     /// Answer a hook of an agent; agents start this themselves
     #[command(name = hook::SUBCOMMAND)]
     Hook(hook::HookArgs),
+    /// Put our hooks into the agents' settings files, take them out, look
+    #[command(subcommand)]
+    Hooks(HooksCommand),
     /// Show all agents: installed, version, login, model, and what each can do
     Agents(manage::AskArgs),
     /// Log in to an agent, on this terminal
@@ -53,6 +57,9 @@ enum Command {
     /// List chats that can be resumed, or begin one
     #[command(subcommand)]
     Chats(manage::ChatsCommand),
+    /// Look at past runs by their logs
+    #[command(subcommand)]
+    Sessions(sessions::SessionsCommand),
     /// Check everything that runs depend on, and say what to fix
     Doctor(doctor::DoctorArgs),
     /// Play a scripted agent in any dialect, to test what runs agents
@@ -90,6 +97,7 @@ pub fn main() -> ExitCode {
         Command::Policy(args) => policy::main(&args),
         // The early path has taken every other.
         Command::Hook(_) => Ok(crate::failure::USAGE),
+        Command::Hooks(command) => hooks::main(&command),
         Command::Agents(args) => manage::agents(&args),
         Command::Login(args) => manage::log_in(&args),
         Command::Logout(args) => manage::log_out(&args),
@@ -98,6 +106,7 @@ pub fn main() -> ExitCode {
         Command::Models(args) => manage::models(&args),
         Command::Mcp(command) => manage::mcp(&command),
         Command::Chats(command) => manage::chats(&command),
+        Command::Sessions(command) => sessions::main(&command),
         Command::Doctor(args) => doctor::main(&args),
         Command::FakeAgent(args) => fake::main(&args),
         Command::Demo(args) => demo::main(&args),

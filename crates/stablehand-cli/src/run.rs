@@ -3,6 +3,7 @@
 mod plan;
 mod terminal;
 
+use crate::ask::AskArgs;
 use crate::choice::ChoiceArgs;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -56,6 +57,9 @@ pub struct RunArgs {
     dry_run: bool,
 
     #[command(flatten)]
+    asks: AskArgs,
+
+    #[command(flatten)]
     terminal: TerminalArgs,
 
     /// When the log reaches the disk: in groups within 100 ms, or always before anybody sees it
@@ -102,6 +106,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         dialect: first.dialect,
         status: true,
         redaction: args.choice.redaction(),
+        attendant: plan.attendant.clone(),
     };
     if first.terminal.is_some() {
         terminal::hush_emulator();

@@ -1,8 +1,9 @@
 //! The terminal, shared by what we print and the status line below it.
 //!
 //! One lock: whoever prints takes the status line away first; the ticker puts it back when it has
-//! been quiet. Without a terminal there is no status line and this is a plain writer. Everything that is
-//! ours on standard error passes here, so this is where secrets are taken out of it.
+//! been quiet. Without a terminal there is no status line and this is a plain writer. While a person
+//! is asked something, everything else is kept back, so that the question stays whole. Everything that
+//! is ours on standard error passes here, so this is where secrets are taken out of it.
 
 use stablehand::driver::{StatusCell, StatusLine};
 use stablehand::redact::{Redaction, Redactor};
@@ -10,10 +11,10 @@ use stablehand_core::event::Health;
 use stablehand_core::text;
 use stablehand_core::time::human;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often the status line is drawn.
@@ -28,6 +29,9 @@ const WAITING: usize = 256;
 /// What our last words get to reach a slow terminal.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
+/// So much is kept back while a question is shown; more is printed all the same.
+const KEPT_BACK: usize = 256 << 10;
+
 /// Who may print.
 ///
 /// Nothing of ours on standard error may ever make the driver wait, so a thread writes it. What
@@ -38,6 +42,29 @@ pub struct Screen {
     over: Arc<AtomicBool>,
     messages: SyncSender<Message>,
     redactor: Option<Arc<Redactor>>,
+    held: Arc<Mutex<Held>>,
+    /// Whether standard output is a terminal, on which it would be mixed with a question.
+    out_is_terminal: bool,
+}
+
+/// What waits while a question is shown.
+#[derive(Debug, Default)]
+struct Held {
+    /// Whether one is shown.
+    on: bool,
+    out: Vec<u8>,
+    err: Vec<u8>,
+}
+
+impl Held {
+    /// Keeps bytes back; false where they are to be printed.
+    fn keep(on: bool, kept: &mut Vec<u8>, bytes: &[u8]) -> bool {
+        let keeps = on && kept.len() + bytes.len() <= KEPT_BACK;
+        if keeps {
+            kept.extend_from_slice(bytes);
+        }
+        keeps
+    }
 }
 
 #[derive(Debug)]
@@ -50,13 +77,24 @@ impl Screen {
     /// Starts the thread.
     pub fn start(redaction: Option<&Redaction>) -> io::Result<Screen> {
         let (messages, inbox) = sync_channel(WAITING);
-        let redactor = redaction.map(|redaction| Arc::clone(&redaction.redactor));
-        let screen = Screen { drawn: Arc::default(), over: Arc::default(), messages, redactor };
-        let drawn = Arc::clone(&screen.drawn);
+        let screen = Screen {
+            drawn: Arc::default(),
+            over: Arc::default(),
+            messages,
+            redactor: redaction.map(|redaction| Arc::clone(&redaction.redactor)),
+            held: Arc::default(),
+            out_is_terminal: io::stdout().is_terminal(),
+        };
+        let (drawn, held) = (Arc::clone(&screen.drawn), Arc::clone(&screen.held));
         std::thread::Builder::new().name("messages".into()).spawn(move || {
             for message in inbox {
                 match message {
                     Message::Text(text) => {
+                        let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+                        let Held { on, err, .. } = &mut *held;
+                        if Held::keep(*on, err, &text) {
+                            continue;
+                        }
                         clear(&drawn);
                         let _nobody_there = io::stderr().lock().write_all(&text);
                     }
@@ -71,10 +109,28 @@ impl Screen {
 
     /// Prints to standard output, above the status line; for threads that may wait.
     pub fn out(&self, bytes: &[u8]) -> io::Result<()> {
+        // A program that reads us is not to wait for a person.
+        let mut held = self.out_is_terminal.then(|| self.lock_held());
+        if let Some(Held { on, out, .. }) = held.as_deref_mut()
+            && Held::keep(*on, out, bytes)
+        {
+            return Ok(());
+        }
         clear(&self.drawn);
         let mut out = io::stdout().lock();
         out.write_all(bytes)?;
         out.flush()
+    }
+
+    /// Keeps everything else back until the question is over.
+    pub fn hold(&self) -> Hold<'_> {
+        self.lock_held().on = true;
+        clear(&self.drawn);
+        Hold { screen: self }
+    }
+
+    fn lock_held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Prints to standard error, above the status line. It does not wait.
@@ -124,13 +180,39 @@ impl Screen {
     }
 
     fn show(&self, status: &StatusLine, beat: usize) {
+        let held = self.lock_held();
         let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.over.load(Ordering::SeqCst) {
+        if held.on || self.over.load(Ordering::SeqCst) {
             return;
         }
         let line = format!("\r\x1b[2K\x1b[2m{}\x1b[0m", describe(status, beat));
         let _nobody_there = io::stderr().lock().write_all(line.as_bytes());
         *drawn = true;
+    }
+}
+
+/// The screen while a person is asked something; when it is dropped, what was kept back is printed.
+#[derive(Debug)]
+pub struct Hold<'s> {
+    screen: &'s Screen,
+}
+
+impl Hold<'_> {
+    /// Prints a part of the question. It may wait for the terminal, as the person does.
+    pub fn say(&self, text: &str) {
+        clear(&self.screen.drawn);
+        let _nobody_there = io::stderr().lock().write_all(text.as_bytes());
+    }
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        let mut held = self.screen.lock_held();
+        held.on = false;
+        let (out, err) = (std::mem::take(&mut held.out), std::mem::take(&mut held.err));
+        let _nobody_there = io::stderr().lock().write_all(&err);
+        let mut stdout = io::stdout().lock();
+        let _nobody_there = stdout.write_all(&out).and_then(|()| stdout.flush());
     }
 }
 

@@ -84,9 +84,13 @@ impl Rules {
     ) -> Result<Arc<Gate>, Failure> {
         let workspace = Sources::named_by(&[], workspace).workspace()?;
         let real = |file: &PathBuf| file.canonicalize().unwrap_or_else(|_| file.clone());
-        let files: Vec<PathBuf> = self.files.iter().map(real).collect();
+        // What is allowed for always is the user's word, so it never goes into a project's file.
+        let named = self.files.last().filter(|_| !self.found).cloned();
+        let learned = named.or_else(|| env.config_file());
+        let files: Vec<PathBuf> = self.files.iter().chain(&learned).map(real).collect();
         let world = FileWorld::new(&workspace, env.home.as_deref(), &files);
-        Ok(Arc::new(Gate::new(self.policy.clone(), world, agent.name())))
+        let gate = Gate::new(self.policy.clone(), world, agent.name());
+        Ok(Arc::new(gate.with_rules_file(learned)))
     }
 }
 

@@ -10,9 +10,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::Signals;
 use stablehand::control::{Control, Request};
 use stablehand_core::terminal::TerminalSize;
+use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Whether somebody serves requests at present.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,8 @@ struct State {
     attentive: AtomicBool,
     /// Stops since somebody began to serve them.
     stops: AtomicU32,
+    /// A terminal that is not as it was, and how it was.
+    changed: Mutex<Option<(File, Termios)>>,
 }
 
 impl Attention {
@@ -30,6 +33,23 @@ impl Attention {
     pub fn set(&self, attentive: bool) {
         self.0.stops.store(0, Ordering::SeqCst);
         self.0.attentive.store(attentive, Ordering::SeqCst);
+    }
+
+    /// Whether somebody wants an end since requests are served.
+    pub fn is_stopping(&self) -> bool {
+        self.0.stops.load(Ordering::SeqCst) > 0
+    }
+
+    /// A terminal is not as it was: whoever leaves in a hurry puts it back. None when it is again.
+    pub fn changed_terminal(&self, terminal: Option<(File, Termios)>) {
+        *self.0.changed.lock().unwrap_or_else(PoisonError::into_inner) = terminal;
+    }
+
+    fn put_terminal_back(&self) {
+        let mut changed = self.0.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((terminal, modes)) = changed.take() {
+            let _not_a_terminal_any_more = tcsetattr(&terminal, SetArg::TCSANOW, &modes);
+        }
     }
 
     /// Counts a stop; true when it should be left to whoever serves requests.
@@ -60,6 +80,7 @@ pub fn watch(control: Control) -> std::io::Result<Attention> {
             if attentive.counts() {
                 control.send(Request::Stop { signal });
             } else {
+                attentive.put_terminal_back();
                 leave(signal, terminal.as_ref());
             }
         }

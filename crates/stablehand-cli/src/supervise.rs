@@ -1,5 +1,6 @@
 //! One invocation: a log, its faces, and the runs between opening and closing them.
 
+use crate::ask::{Asking, Attendant, Told};
 use crate::console;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -10,7 +11,7 @@ use crate::signals::{self, Attention};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand::control::{self, Request, Requests};
 use stablehand::driver::{self, Faces, RunReport, RunSpec};
-use stablehand::follow::Follower;
+use stablehand::follow::{Follower, Show};
 use stablehand::log::{Durability, Log, LogOptions};
 use stablehand::redact::{Redacting, Redaction};
 use stablehand::sink::PassThrough;
@@ -60,6 +61,8 @@ pub struct Setup {
     pub status: bool,
     /// What is redacted, in the log and by the faces.
     pub redaction: Option<Redaction>,
+    /// Who answers the agent's questions, where it asks any.
+    pub attendant: Option<Attendant>,
 }
 
 /// An invocation in progress.
@@ -71,6 +74,7 @@ pub struct House {
     pub screen: Screen,
     faces: Faces,
     follower: Option<Follower>,
+    asking: Option<Asking>,
     requests: Requests,
     attention: Attention,
     shows_status: bool,
@@ -98,9 +102,6 @@ impl House {
         let mut log = Log::create(options, started)?;
         let redaction = setup.redaction.as_ref();
         let raw = redaction.is_some_and(|redaction| redaction.raw);
-        if let Some(redaction) = redaction {
-            log.redact(redaction.clone());
-        }
         let io =
             |error: std::io::Error| Failure::new(format!("failed to set up our streams: {error}"));
         let screen = Screen::start(redaction).map_err(io)?;
@@ -118,6 +119,11 @@ impl House {
             opened["redacted_raw"] = true.into();
         }
         log.decide(Level::Debug, "log_opened", &opened, None);
+        // From here on; what is above is ours, and an agent that is to start need not wait for what
+        // the first look costs.
+        if let Some(redaction) = redaction {
+            log.redact(redaction.clone());
+        }
         let (control, requests) = control::control().map_err(io)?;
         let attention = signals::watch(control.clone()).map_err(io)?;
         let shows_status = setup.status
@@ -141,8 +147,14 @@ impl House {
         if !text_shows_stderr {
             faces.stderr = Some(pass(std::io::stderr().as_fd(), Stream::Stderr).map_err(io)?);
         }
+        let asking = match &setup.attendant {
+            Some(attendant) => {
+                Asking::start(attendant, control.clone(), &screen, &attention).map_err(io)?
+            }
+            None => None,
+        };
         let gone = move || control.send(Request::ReaderGone);
-        let follower = match setup.format {
+        let view: Option<Box<dyn Show>> = match setup.format {
             Format::StreamJson => {
                 faces.stdout = Some(pass(std::io::stdout().as_fd(), Stream::Stdout).map_err(io)?);
                 None
@@ -150,13 +162,18 @@ impl House {
             Format::Quiet => None,
             Format::Text => {
                 let view = TextView::new(screen.clone(), text_shows_stderr);
-                let view = Redacting::new(view, redaction);
-                Some(Follower::start(log.tail(0), setup.dialect, view, gone).map_err(io)?)
+                Some(Box::new(Redacting::new(view, redaction)))
             }
             Format::Events => {
-                let view = Redacting::new(EventLines::new(screen.clone()), redaction);
-                Some(Follower::start(log.tail(0), setup.dialect, view, gone).map_err(io)?)
+                Some(Box::new(Redacting::new(EventLines::new(screen.clone()), redaction)))
             }
+        };
+        let feed = asking.as_ref().map(Asking::feed);
+        let follower = if view.is_some() || feed.is_some() {
+            let told = Told::new(view, feed);
+            Some(Follower::start(log.tail(0), setup.dialect, told, gone).map_err(io)?)
+        } else {
+            None
         };
         let format = setup.format;
         Ok(House {
@@ -164,6 +181,7 @@ impl House {
             screen,
             faces,
             follower,
+            asking,
             requests,
             attention,
             shows_status,
@@ -281,6 +299,8 @@ impl House {
             // They have everything already; this is only the end of a thread.
             follower.wait_for(u64::MAX, Duration::from_secs(1));
         }
+        // Before the last words: it may still have the terminal.
+        drop(self.asking.take());
         self.screen.flush();
     }
 }

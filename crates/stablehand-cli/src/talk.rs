@@ -1,29 +1,30 @@
 //! `stablehand talk`: a conversation with any agent, in a terminal or through a pipe.
 //!
-//! A thin face of the library's [`Session`]: one thread shows its events, this one reads prompts
-//! and answers. Where the agent listens while it works, Ctrl-C ends the turn and not the agent, and
-//! it asks here before it acts; elsewhere each turn is a process of its own, resumed.
+//! A thin face of the library's [`Session`]: one thread shows its events, one asks the person
+//! ([`crate::ask`]), this one reads prompts. Where the agent listens while it works, Ctrl-C ends the
+//! turn and not the agent, and it asks before it acts; elsewhere each turn is a process of its own,
+//! resumed.
 
 mod show;
 
+use crate::ask::{AskArgs, Asking, Attendant};
 use crate::choice::ChoiceArgs;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::input::{Desk, Prompt, Prompts};
 use crate::main_stablehand::PROGRAM;
 use crate::screen::Screen;
-use crate::settings::Held;
 use crate::signals::{self, Attention};
 use crate::{console, env};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use show::{EndOfTurn, Note, Shows};
+use stablehand::Surroundings;
 use stablehand::control::{self, Receiver, Request, Requests};
 use stablehand::driver;
 use stablehand::keeper::KeeperProgram;
 use stablehand::session::{Handle, Policy, Session, SessionBuilder};
-use stablehand::{Agent, Answer, Surroundings};
 use stablehand_core::event::SessionEnd;
-use stablehand_core::text::plain;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Talk with an agent: every line is a prompt; an empty input ends the conversation.
@@ -37,6 +38,9 @@ pub struct TalkArgs {
     /// [default: ask in a terminal, deny without]
     #[arg(long, value_enum)]
     approvals: Option<Approvals>,
+
+    #[command(flatten)]
+    asks: AskArgs,
 
     /// What standard output carries
     #[arg(long, value_enum, default_value_t = Shows::Text)]
@@ -64,23 +68,32 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     let attention = signals::watch(control).map_err(io)?;
     let mut prompts = Prompts::open(&env);
     let agent = args.choice.agent()?;
+    if args.choice.hooks {
+        // Rules that nobody is asked about hold nobody.
+        let failure = Failure::usage("a conversation has no hooks".to_owned());
+        return Err(failure.hint("use `stablehand run --hooks`, once or with --resume"));
+    }
     let held = args.choice.settings(&env)?;
-    let asks = args.asks(agent, &held, &env, prompts.is_terminal())?;
+    let gate = args.choice.gate(agent, &held, &env)?;
+    let two_way = agent.row().two_way.is_some();
+    args.asks.check_asks(gate.is_some() || two_way, agent.name())?;
+    let attendant = args.asks.attendant(gate, &env)?;
+    let policy = args.policy(&attendant);
     let first = args.choice.prompt.join(" ");
     let first = Some(first.trim().to_owned()).filter(|first| !first.is_empty());
-    let asked_here = match &asks {
-        Policy::Ask => true,
-        Policy::Rules(_) => prompts.is_terminal() && args.approvals != Some(Approvals::Deny),
+    let asks = match &policy {
+        Policy::Ask => two_way,
+        Policy::Rules(_) => args.approvals != Some(Approvals::Deny),
         _ => false,
     };
     let continues = !held.continuations(agent).is_empty();
-    let builder = held.apply(args.builder(&env, asks)?, agent);
+    let patience = if asks { attendant.session_patience() } else { Some(Duration::ZERO) };
+    // Where nobody sits, the rules decide alone, and at once.
+    let builder = held.apply(args.builder(&env, policy)?, agent).patience(patience);
     let builder = match redaction {
         Some(redaction) => builder.redact(redaction),
         None => builder,
     };
-    // Where nobody sits, the rules decide alone, and at once.
-    let builder = if asked_here { builder } else { builder.patience(Some(Duration::ZERO)) };
     let builder = match &first {
         Some(first) => builder.prompt(first),
         None => builder,
@@ -89,13 +102,19 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     let mut session = builder.start_with_listener(args.choice.log_level, listener)?;
     let events = session.take_events();
     let (sender, notes) = control::channel().map_err(io)?;
-    let ends = match (agent.row().two_way.is_some(), continues) {
+    let ends = match (two_way, continues) {
         (false, _) => EndOfTurn::Exit,
         (true, false) => EndOfTurn::Word,
         (true, true) => EndOfTurn::Rest,
     };
     let handle = session.handle();
-    let shown = show::start(args.output_format, screen.clone(), events, sender, handle, ends);
+    let asking = if asks {
+        Asking::start(&attendant, handle.control(), &screen, &attention).map_err(io)?
+    } else {
+        None
+    };
+    let feed = asking.as_ref().map(Asking::feed);
+    let shown = show::start(args.output_format, screen.clone(), events, sender, handle, ends, feed);
     let shown = shown.map_err(io)?;
     let mut talk = Talk {
         handle: session.handle(),
@@ -103,13 +122,15 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
         requests: &requests,
         attention: &attention,
         notes: &notes,
-        asks: asked_here,
+        asking,
         status: env.stderr_is_terminal && args.output_format == Shows::Text,
     };
     let signal = talk.run(&mut prompts, first.is_some())?;
     talk.handle.finish();
     let outcome = session.wait();
     let _broke_down = shown.join();
+    // The terminal is as it was before the last words.
+    drop(talk.asking.take());
     screen.flush();
     let outcome = outcome.map_err(|error| Failure::new(error.to_string()))?;
     if let Some(signal) = signal {
@@ -135,28 +156,16 @@ fn tell(screen: &Screen, outcome: &stablehand::Outcome) {
 }
 
 impl TalkArgs {
-    fn asks(
-        &self,
-        agent: Agent,
-        held: &Held,
-        env: &Env,
-        terminal: bool,
-    ) -> Result<Policy, Failure> {
-        if self.choice.hooks {
-            // Rules that nobody is asked about hold nobody.
-            let failure = Failure::usage("a conversation has no hooks".to_owned());
-            return Err(failure.hint("use `stablehand run --hooks`, once or with --resume"));
+    fn policy(&self, attendant: &Attendant) -> Policy {
+        if let Some(gate) = &attendant.gate {
+            return Policy::Rules(Arc::clone(gate));
         }
-        if let Some(gate) = self.choice.gate(agent, held, env)? {
-            return Ok(Policy::Rules(gate));
-        }
-        Ok(match self.approvals {
-            Some(Approvals::Ask) => Policy::Ask,
+        match self.approvals {
             Some(Approvals::Allow) => Policy::Allow,
             None if self.choice.force => Policy::Allow,
-            None if terminal => Policy::Ask,
-            Some(Approvals::Deny) | None => Policy::Deny,
-        })
+            Some(Approvals::Ask) | None if attendant.is_there() => Policy::Ask,
+            Some(Approvals::Deny | Approvals::Ask) | None => Policy::Deny,
+        }
     }
 
     fn builder(&self, env: &Env, policy: Policy) -> Result<SessionBuilder, Failure> {
@@ -176,7 +185,6 @@ impl TalkArgs {
             .limits(choice.limits(agent))
             .stages(choice.stages())
             .policy(policy)
-            .patience(None)
             .args(choice.extra.iter().cloned())
             .continue_latest(choice.continue_latest)
             .force(choice.force)
@@ -205,8 +213,8 @@ struct Talk<'a> {
     attention: &'a Attention,
     notes: &'a Receiver<Note>,
     status: bool,
-    /// Questions of the agent are asked here.
-    asks: bool,
+    /// Asks the person, where there is one.
+    asking: Option<Asking>,
 }
 
 /// How a turn ended, for us.
@@ -224,7 +232,12 @@ impl Talk<'_> {
     fn run(&mut self, prompts: &mut Prompts, mut busy: bool) -> Result<Option<i32>, Failure> {
         loop {
             if busy {
-                match self.turn(prompts)? {
+                let after = self.turn();
+                if let Some(asking) = &self.asking {
+                    // The prompt needs the terminal that a question may still have.
+                    asking.rest();
+                }
+                match after {
                     After::Prompt => {}
                     After::Over => return Ok(None),
                     After::Signal(signal) => return Ok(Some(signal)),
@@ -249,7 +262,7 @@ impl Talk<'_> {
     /// Follows one turn to its end.
     ///
     /// A process that ends between two turns tells so when nobody waits; that is old news here.
-    fn turn(&self, prompts: &mut Prompts) -> Result<After, Failure> {
+    fn turn(&self) -> After {
         self.attention.set(true);
         self.draw();
         let mut interrupts = 0;
@@ -257,14 +270,6 @@ impl Talk<'_> {
             match self.notes.next() {
                 Some(Note::TurnOver) => break After::Prompt,
                 Some(Note::Over) => break After::Over,
-                Some(Note::Asked { id, what }) if self.asks => {
-                    self.screen.finish();
-                    self.ask(prompts, &id, &what)?;
-                    self.draw();
-                    continue;
-                }
-                // The policy answers.
-                Some(Note::Asked { .. }) => continue,
                 None => {}
             }
             match self.requests.next() {
@@ -288,7 +293,7 @@ impl Talk<'_> {
         };
         self.screen.finish();
         self.attention.set(false);
-        Ok(after)
+        after
     }
 
     fn draw(&self) {
@@ -296,22 +301,5 @@ impl Talk<'_> {
             // Without a status line everything else still works.
             let _no_thread = self.screen.draw(self.handle.status_cell());
         }
-    }
-
-    /// Asks the person.
-    fn ask(&self, prompts: &mut Prompts, id: &str, what: &str) -> Result<(), Failure> {
-        self.screen.err(format!("? {}\n", plain(what)).as_bytes());
-        self.screen.flush();
-        let answer = match prompts.ask(&self.desk(), "allow? [y]es, [a]lways, or why not: ")? {
-            Some(word) => match word.trim() {
-                "y" | "yes" => Answer::Allow,
-                "a" | "always" => Answer::AllowAlways,
-                "" | "n" | "no" => Answer::Deny { message: "denied by the user".to_owned() },
-                why => Answer::Deny { message: why.to_owned() },
-            },
-            None => Answer::Deny { message: "denied: nobody is there to ask".to_owned() },
-        };
-        self.handle.answer(id, answer);
-        Ok(())
     }
 }

@@ -64,6 +64,7 @@ pub fn main(args: WrapArgs) -> Result<u8, Failure> {
         dialect: stablehand_core::Dialect::Cursor,
         status: false,
         redaction: RedactArgs::default().redaction(&args.extra),
+        attendant: None,
     };
     let first = args.prompt.join(" ");
     let wrap = Wrap::new(env, args)?;

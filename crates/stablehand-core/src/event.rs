@@ -172,7 +172,7 @@ pub enum EventKind {
         /// The choices.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         options: Vec<String>,
-        /// What is to be done, where the stream has not told it: command, path, diff.
+        /// What is to be done, where the question itself says so: command, path, diff.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool: Option<Box<Tool>>,
         /// Why it is asked: the rule's reason, where a policy asks.

@@ -15,6 +15,7 @@ pub mod event;
 pub mod hook;
 pub mod id;
 pub mod json;
+pub mod ledger;
 pub mod line;
 pub mod monitor;
 pub mod policy;

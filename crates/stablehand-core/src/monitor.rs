@@ -53,10 +53,12 @@ pub use message::{Action, Input, Judgement, Status};
 
 use crate::event::{EventKind, Health, Item, ItemBody, TextRole, Tool, Unrecognized};
 use crate::id::{ItemId, digest64};
+use crate::redact::Redactor;
 use crate::time::Moment;
 use budget::{Breach, Budget};
 use clock::Clock;
 use livelock::Repetition;
+use std::sync::Arc;
 use std::time::Duration;
 use tools::{Completion, ToolTable, View};
 use trail::Trail;
@@ -164,6 +166,11 @@ impl Monitor {
             trail: Trail::new(),
             session: None,
         }
+    }
+
+    /// From here on no secret is in what is said about commands.
+    pub fn redact(&mut self, redactor: Arc<Redactor>) {
+        self.tools.redact(redactor);
     }
 
     /// Takes an input and appends what follows from it.

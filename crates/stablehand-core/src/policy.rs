@@ -34,7 +34,7 @@ pub use cases::{CaseFailure, CaseTable};
 pub use exact::NoExactRule;
 pub use file::PolicyError;
 pub use profile::{ALL as PROFILES, by_name as profile};
-pub use tools::{input_of, kind_by_word, kind_of};
+pub use tools::{input_of, kind_by_word, kind_of, word_of_kind};
 
 use crate::settings::{SettingsFile, Whose};
 pub(crate) use file::{PolicyTable, Words, compile};

@@ -124,6 +124,12 @@ impl Redactor {
         hasher.finish() as u16
     }
 
+    /// Whether nothing is in a text that a secret could be found by.
+    fn is_free_of_hints(&self, text: &str) -> bool {
+        let known = || self.exact.as_ref().is_some_and(|exact| exact.is_in(text));
+        !FORMS.is_mentioned(text) && !known()
+    }
+
     /// All secrets of a text.
     fn spans(&self, text: &str) -> Vec<Span> {
         let mut found = Vec::new();
@@ -253,6 +259,11 @@ impl Forms {
             Some(Words { automaton, rules })
         };
         self.words.get_or_init(make).as_ref()
+    }
+
+    /// Whether a word of any rule is in the text.
+    fn is_mentioned(&self, text: &str) -> bool {
+        self.words().is_none_or(|words| words.automaton.is_match(text))
     }
 
     /// The rules of which a word is in the text.

@@ -46,6 +46,17 @@ impl UnixMillis {
         format!("{stamp:.3}")
     }
 
+    /// Reads what [`UnixMillis::rfc3339`] wrote.
+    pub fn from_rfc3339(text: &str) -> Option<UnixMillis> {
+        let stamp: jiff::Timestamp = text.parse().ok()?;
+        Some(UnixMillis(stamp.as_millisecond()))
+    }
+
+    /// How long it is from `earlier` to this; nothing where clocks went backwards.
+    pub fn since(self, earlier: UnixMillis) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
     /// `20261116T134406.123Z`, for file names.
     pub fn compact(self) -> String {
         self.rfc3339().chars().filter(|c| *c != '-' && *c != ':').collect()

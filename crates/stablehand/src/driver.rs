@@ -185,6 +185,9 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 requests,
                 began,
             };
+            if let Some(redaction) = driver.log.redaction() {
+                driver.monitor.redact(std::sync::Arc::clone(&redaction.redactor));
+            }
             driver.take_known_lease();
             driver.open_talk();
             driver.run()

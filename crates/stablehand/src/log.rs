@@ -288,6 +288,27 @@ impl Log {
         if self.redaction.is_some() {
             self.redact_decision(from);
         }
+        self.tell(level, message, fields);
+    }
+
+    /// The same for what was redacted before, where it came from: every tool call leaves five such
+    /// records, and nothing else in them is a text. Ids count as none, unless all of the log is
+    /// redacted.
+    pub fn decide_known<T: Serialize>(
+        &mut self,
+        level: Level,
+        message: &str,
+        fields: &T,
+        event: Option<&EventKind>,
+    ) {
+        if self.raw.is_some() {
+            return self.decide(level, message, fields, event);
+        }
+        record::push_decision(&mut self.buffer, &self.stamp, level, message, fields, event);
+        self.tell(level, message, fields);
+    }
+
+    fn tell<T: Serialize>(&mut self, level: Level, message: &str, fields: &T) {
         if let Some((_, listener)) = self.listener.as_mut().filter(|(from, _)| level >= *from) {
             let mut value = serde_json::to_value(fields).unwrap_or_default();
             if let Some(redaction) = &self.redaction {

@@ -1,4 +1,4 @@
-//! Our folders, the space in them, and who holds a session.
+//! Our folders, the space in them, who holds a session, and hooks that were left in settings.
 
 use super::{Finding, Level};
 use crate::env::Env;
@@ -27,12 +27,32 @@ pub(super) fn look(env: &Env) -> Vec<Finding> {
             ];
         }
     };
-    vec![logs(&state.join("logs")), space(&state), leases(&state.join("leases"))]
+    let mut findings =
+        vec![logs(&state.join("logs")), space(&state), leases(&state.join("leases"))];
+    findings.extend(hooks(&state));
+    findings
 }
 
 /// The nearest folder that exists, at or above a path.
 fn existing(path: &Path) -> Option<PathBuf> {
     path.ancestors().find(|folder| folder.exists()).map(Path::to_owned)
+}
+
+/// Settings files that a killed run has left changed: they are put right here and now.
+fn hooks(state: &Path) -> Vec<Finding> {
+    let repaired = stablehand::hooks::repair(state);
+    if repaired.is_empty() {
+        return vec![Finding::ok("hooks", "no run has left its hooks in a settings file")];
+    }
+    let finding = |one: &stablehand::hooks::Repaired| {
+        let text = crate::hooks::repair_words(one);
+        match &one.result {
+            Ok(_) => Finding::new("hooks", Level::Note, text),
+            Err(_) => Finding::new("hooks", Level::Warning, text)
+                .fix("mend the file, then run `stablehand hooks status`"),
+        }
+    };
+    repaired.iter().map(finding).collect()
 }
 
 fn logs(folder: &Path) -> Finding {

@@ -11,10 +11,11 @@ use stablehand_core::Event;
 use stablehand_core::event::{EventKind, ItemBody, Outcome, TextRole, Tool, ToolInput};
 use stablehand_core::id::{CallId, ItemId};
 use stablehand_core::text::plain;
+use stablehand_core::time::UnixMillis;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Shows events as text.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub struct TextView {
     at_line_start: bool,
     /// Messages of which something was shown already.
     shown: Option<ItemId>,
-    started: HashMap<CallId, Instant>,
+    started: HashMap<CallId, UnixMillis>,
     /// Questions of the agent that are open.
     asked: HashMap<String, String>,
     runs: u32,
@@ -71,8 +72,10 @@ impl TextView {
         }
     }
 
-    fn tool_started(&mut self, tool: &Tool) {
-        self.started.insert(tool.call.clone(), Instant::now());
+    fn tool_started(&mut self, tool: &Tool, at: Option<UnixMillis>) {
+        if let Some(at) = at {
+            self.started.insert(tool.call.clone(), at);
+        }
         let line = match &tool.input {
             ToolInput::Command { command, .. } => format!("⏳ `{}`", one_line(command)),
             _ if tool.headline().is_empty() => format!("⏳ {}", one_line(&tool.name)),
@@ -81,8 +84,10 @@ impl TextView {
         self.line(&line);
     }
 
-    fn tool_completed(&mut self, tool: &Tool) {
-        let measured = self.started.remove(&tool.call).map(|at| at.elapsed());
+    fn tool_completed(&mut self, tool: &Tool, at: Option<UnixMillis>) {
+        // By the log's clock: live and years later it took as long.
+        let began = self.started.remove(&tool.call);
+        let measured = began.zip(at).map(|(began, at)| at.since(began));
         let spent = tool.duration_ms.map(Duration::from_millis).or(measured);
         let line = match &tool.input {
             ToolInput::Command { command, .. } => shell_line(command, spent, tool),
@@ -131,6 +136,16 @@ fn other_line(tool: &Tool) -> String {
     }
 }
 
+/// What was decided about a call before it ran, and by whom.
+fn resolved(what: &str, choice: &str, by: &str) -> String {
+    let by = one_line(by);
+    match choice {
+        "allow" | "allow_always" | "allow_with" => format!("✓ allowed: {what} (by {by})"),
+        "deny" => format!("✗ denied: {what} (by {by})"),
+        other => format!("? {what}: {} (by {by})", one_line(other)),
+    }
+}
+
 fn reason(what: &str, why: Option<&str>) -> String {
     match why.map(str::trim).filter(|why| !why.is_empty()) {
         Some(why) => format!("{what}: {}", one_line(why)),
@@ -175,7 +190,9 @@ impl Show for TextView {
                     self.end_line();
                 }
                 ItemBody::Tool(tool) if tool.name.is_empty() => {}
-                ItemBody::Tool(tool) => self.tool_completed(tool),
+                ItemBody::Tool(tool) => {
+                    self.tool_completed(tool, UnixMillis::from_rfc3339(&event.at));
+                }
                 ItemBody::Notice { text, .. } => self.line(&format!("! {}", one_line(text))),
                 ItemBody::FileChange { path, diff } => {
                     self.end_line();
@@ -199,16 +216,17 @@ impl Show for TextView {
                 if let ItemBody::Tool(tool) = &item.body
                     && !tool.name.is_empty()
                 {
-                    self.tool_started(tool);
+                    self.tool_started(tool, UnixMillis::from_rfc3339(&event.at));
                 }
             }
             EventKind::ApprovalRequested { id, what, .. } => {
+                // A question is shown below, on a line of its own.
+                self.end_line();
                 self.asked.insert(id.clone(), one_line(what));
             }
             EventKind::ApprovalResolved { id, choice, by } => {
                 if let Some(what) = self.asked.remove(id) {
-                    let (choice, by) = (one_line(choice), one_line(by));
-                    self.line(&format!("? {what}: {choice} (by {by})"));
+                    self.line(&resolved(&what, choice, by));
                 }
             }
             EventKind::HookReceived { .. } => self.hooked = true,

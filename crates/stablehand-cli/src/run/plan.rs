@@ -2,13 +2,13 @@
 
 use super::RunArgs;
 use super::terminal::Wanted;
+use crate::ask::Attendant;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::settings::Held;
-use stablehand::agent::{self, Agent, PlanRequest, ToolsSeen};
+use stablehand::agent::{self, Agent, Form, PlanRequest, ToolsSeen};
 use stablehand::continuation::Continuations;
 use stablehand::driver::{Approvals, RunSpec, Stages, TalkSpec, TerminalRun};
-use stablehand::gate::Attendance;
 use stablehand::hooks::{HookRun, HookWish};
 use stablehand::keeper::Transport;
 use stablehand::lease::Lease;
@@ -35,6 +35,8 @@ pub(super) struct RunPlan {
     request: PlanRequest,
     limits: Limits,
     approvals: Approvals,
+    /// Who answers what the agent asks.
+    pub(super) attendant: Option<Attendant>,
     stages: Stages,
     env: Env,
     keep_env: bool,
@@ -56,6 +58,10 @@ impl RunPlan {
         let log_dir = choice.log_dir(env)?;
         let settings = choice.settings(env)?;
         let gate = choice.gate(agent, &settings, env)?;
+        let form = args.terminal.form(gate.is_some() && !choice.hooks)?;
+        let asks = gate.is_some() || form == Form::TwoWay;
+        args.asks.check_asks(asks, agent.name())?;
+        let attendant = args.asks.attendant(gate.clone(), env)?;
         // Leases are shared by all runs of a user, wherever they log to.
         let leases = env.state().unwrap_or_else(|_| log_dir.clone()).join("leases");
         Ok(RunPlan {
@@ -70,7 +76,7 @@ impl RunPlan {
                 force: choice.force,
                 asks_always: gate.is_some() && !choice.hooks,
                 mode: choice.mode,
-                form: args.terminal.form(gate.is_some() && !choice.hooks)?,
+                form,
                 model: choice.model.clone(),
                 workspace: choice.workspace.clone(),
                 partial_output: true,
@@ -78,10 +84,14 @@ impl RunPlan {
             },
             limits: choice.limits(agent),
             approvals: match (gate, choice.force) {
-                (Some(gate), _) => Approvals::Policy { gate, attendance: Attendance::Nobody },
+                (Some(gate), _) => Approvals::Policy { gate, attendance: attendant.attendance() },
                 (None, true) => Approvals::Allow,
+                (None, false) if attendant.is_there() => {
+                    Approvals::Ask { patience: attendant.patience }
+                }
                 (None, false) => Approvals::Deny,
             },
+            attendant: Some(attendant).filter(|_| asks),
             stages: choice.stages(),
             env: env.clone(),
             keep_env: choice.keep_env,

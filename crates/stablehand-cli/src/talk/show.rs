@@ -1,5 +1,6 @@
 //! The thread that shows a conversation's events, and tells the other one what to do about them.
 
+use crate::ask::{Feed, Told};
 use crate::render::{EventLines, TextView};
 use crate::screen::Screen;
 use stablehand::control::Sender;
@@ -25,13 +26,6 @@ pub(crate) enum Shows {
 pub(super) enum Note {
     /// The turn is over, and all of it was shown.
     TurnOver,
-    /// The agent asks.
-    Asked {
-        /// The id to answer to.
-        id: String,
-        /// What.
-        what: String,
-    },
     /// The session is over.
     Over,
 }
@@ -55,13 +49,15 @@ pub(super) fn start(
     notes: Sender<Note>,
     handle: Handle,
     ends: EndOfTurn,
+    feed: Option<Feed>,
 ) -> io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("events".into()).spawn(move || {
-        let mut face: Option<Box<dyn Show>> = match shows {
+        let face: Option<Box<dyn Show>> = match shows {
             Shows::Text => Some(Box::new(TextView::new(screen, true))),
             Shows::Events => Some(Box::new(EventLines::new(screen))),
             Shows::Quiet => None,
         };
+        let mut face = Told::new(face, feed);
         if let Some(events) = events {
             // Nobody reads standard output any more: nobody wants the rest of the answer either.
             if follow(events, &mut face, &notes, ends).is_err() {
@@ -74,7 +70,7 @@ pub(super) fn start(
 
 fn follow(
     mut events: Events,
-    face: &mut Option<Box<dyn Show>>,
+    face: &mut Told,
     notes: &Sender<Note>,
     ends: EndOfTurn,
 ) -> io::Result<()> {
@@ -82,48 +78,38 @@ fn follow(
     loop {
         let mut next = events.try_next();
         if next.is_none() {
-            if let Some(face) = face {
-                face.pause()?;
-            }
+            face.pause()?;
             next = events.next();
         }
         let Some(event) = next else { return Ok(()) };
-        if let Some(face) = face {
-            face.event(&event)?;
-        }
-        let note = match event.event {
-            EventKind::TurnEnded { .. } if ends == EndOfTurn::Word => Note::TurnOver,
+        face.event(&event)?;
+        let is_end = match event.event {
             EventKind::TurnEnded { .. } => {
                 after = After::Word;
-                continue;
+                ends == EndOfTurn::Word
             }
             EventKind::TurnContinued { .. } => {
                 after = After::Continued;
-                continue;
+                false
             }
-            EventKind::HealthChanged { to: Health::AwaitingPrompt, .. }
-                if after == After::Word && ends == EndOfTurn::Rest =>
-            {
-                Note::TurnOver
+            EventKind::HealthChanged { to: Health::AwaitingPrompt, .. } => {
+                after == After::Word && ends == EndOfTurn::Rest
             }
             // The next process goes on with the session.
             EventKind::SessionEnded { end: SessionEnd::Success, .. }
                 if after == After::Continued && ends == EndOfTurn::Exit =>
             {
                 after = After::Nothing;
-                continue;
+                false
             }
-            EventKind::SessionEnded { .. } => Note::TurnOver,
-            EventKind::ApprovalRequested { id, what, .. } => Note::Asked { id, what },
-            _ => continue,
+            EventKind::SessionEnded { .. } => true,
+            _ => false,
         };
-        if let Some(face) = face {
+        if is_end {
             face.pause()?;
-        }
-        if matches!(note, Note::TurnOver) {
             after = After::Nothing;
+            notes.send(Note::TurnOver);
         }
-        notes.send(note);
     }
 }
 

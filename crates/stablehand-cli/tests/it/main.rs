@@ -6,6 +6,9 @@
 
 #[cfg(test)]
 mod again;
+#[cfg(test)]
+mod approvals;
+#[cfg(test)]
 mod args;
 #[cfg(test)]
 mod criteria;
@@ -14,7 +17,10 @@ mod fake_agent;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod hook_files;
+#[cfg(test)]
 mod hooks;
+#[cfg(test)]
 mod interactive;
 #[cfg(test)]
 mod log;

@@ -7,7 +7,6 @@ use crate::support::{Told, told, with};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use stablehand::Agent;
-use stablehand::hooks::{Answers, HookPlan, Preview, Scope, install};
 use stablehand_testkit::{Run, Running};
 use stablehand_testkit::llm::scene::{CHORE_FILES, CHORES, TOOLS_DONE, WRITTEN};
 use stablehand_testkit::real::{Real, RealAgent};
@@ -280,8 +279,6 @@ fn asked_once(real: &Real) {
 /// Hooks that are installed for good, and a program that somebody starts without us: the user's
 /// policy holds it, and without any it does what it always did.
 fn by_hand(real: &Real) {
-    let agent = Agent::by_name(real.agent.name()).unwrap();
-    let plan = HookPlan::of(agent, &real.env.bins().stablehand, Answers::Alone).unwrap().unwrap();
     let prompt = format!("Do the chores in {}", real.env.work().display());
     let args: &[&str] = match real.agent {
         RealAgent::Claude => &["-p", "--dangerously-skip-permissions"],
@@ -291,9 +288,8 @@ fn by_hand(real: &Real) {
     fs::create_dir_all(config.parent().unwrap()).unwrap();
     for policy in [true, false] {
         let run = real.by_hand("chores").args(args.iter().copied()).args([prompt.as_str()]);
-        let target = plan.form.target(Scope::User, &real.env.home(), None);
-        let state = real.env.path("state");
-        install(&target, &plan, &state, Preview::No).unwrap();
+        let install = real.env.stablehand("hooks").args(["install", "--agent", real.agent.name()]);
+        install.args(["--scope", "user"]).finish().assert_code(0);
         if policy {
             fs::write(&config, RULES).unwrap();
         } else {

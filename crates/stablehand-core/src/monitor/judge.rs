@@ -283,7 +283,7 @@ impl Monitor {
 
     pub(super) fn on_streak(&mut self, streak: Streak, tool: &Tool, out: &mut Vec<Action>) {
         let rounds = streak.rounds;
-        let command = excerpt(tool.headline().as_bytes(), 60);
+        let command = self.tools.short(tool.headline(), 60);
         if self.repetition.warn(streak, self.limits.livelock_warn) {
             out.push(Action::Livelock { period: streak.period, rounds, command: command.clone() });
         }

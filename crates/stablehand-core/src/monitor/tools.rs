@@ -9,8 +9,10 @@ use crate::event::{OpenTool, Outcome, Tool, ToolClass};
 use crate::id::{CallId, ItemId, digest64};
 use crate::monitor::Action;
 use crate::monitor::limits::Limits;
+use crate::redact::Redactor;
 use crate::text::excerpt;
 use crate::time::{Moment, millis};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// So many calls are kept. An agent that loses more completions than this is not worth the memory.
@@ -76,6 +78,9 @@ pub(super) struct ToolTable {
     calls: Vec<Call>,
     open: usize,
     open_sub_agents: usize,
+    /// Takes secrets out of commands before they are cut short: everything that is said about a call
+    /// later is made of this.
+    redactor: Option<Arc<Redactor>>,
 }
 
 impl Call {
@@ -185,7 +190,7 @@ impl ToolTable {
             key,
             id: bounded(&tool.call),
             item,
-            command: excerpt(headline.as_bytes(), COMMAND_CHARS),
+            command: self.short(headline, COMMAND_CHARS),
             class: tool.class(),
             timeout,
             step,
@@ -234,13 +239,25 @@ impl ToolTable {
         }
     }
 
+    pub(super) fn redact(&mut self, redactor: Arc<Redactor>) {
+        self.redactor = Some(redactor);
+    }
+
+    /// A command as it may be said.
+    pub(super) fn short(&self, command: &str, max: usize) -> String {
+        match &self.redactor {
+            Some(redactor) => excerpt(redactor.redact(command).as_bytes(), max),
+            None => excerpt(command.as_bytes(), max),
+        }
+    }
+
     fn remember_background(&mut self, tool: &Tool, key: u64, now: Moment, out: &mut Vec<Action>) {
         self.make_room(now, out);
         self.calls.push(Call {
             key,
             id: bounded(&tool.call),
             item: ItemId(0),
-            command: excerpt(tool.headline().as_bytes(), COMMAND_CHARS),
+            command: self.short(tool.headline(), COMMAND_CHARS),
             class: tool.class(),
             timeout: None,
             step: None,

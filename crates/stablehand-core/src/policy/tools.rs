@@ -10,6 +10,11 @@ pub fn kind_by_word(word: &str) -> Option<ToolKind> {
     super::rule::kind_by_word(word)
 }
 
+/// The word for a kind in policies.
+pub fn word_of_kind(kind: ToolKind) -> &'static str {
+    super::rule::KINDS.iter().find(|(_, known)| *known == kind).map_or("other", |(word, _)| word)
+}
+
 /// The kind of a tool by its name. A name that says nothing is `other`.
 pub fn kind_of(name: &str) -> ToolKind {
     let lower: String = name.chars().filter(char::is_ascii_alphanumeric).collect();

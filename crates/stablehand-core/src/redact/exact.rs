@@ -55,6 +55,11 @@ impl Exact {
         self.values.len()
     }
 
+    /// Whether a value is in the text, in any of its forms.
+    pub(super) fn is_in(&self, text: &str) -> bool {
+        self.automaton.is_match(text)
+    }
+
     /// Whether a value may begin with the end of this text.
     pub(super) fn may_begin_in(&self, tail: &str) -> bool {
         let ends = || tail.char_indices().filter_map(|(at, _)| tail.get(at..));

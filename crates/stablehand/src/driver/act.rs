@@ -10,7 +10,7 @@ use crate::tree;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use stablehand_core::Moment;
-use stablehand_core::event::{EventKind, Health};
+use stablehand_core::event::{EventKind, Health, Outcome};
 use stablehand_core::monitor::{Action, Input, Judgement};
 use stablehand_core::record::Level;
 use std::time::Duration;
@@ -47,10 +47,10 @@ impl Driver<'_> {
         match action {
             Action::Health { from, to, why } => {
                 let event = EventKind::HealthChanged { from, to, why, evidence: None };
-                log.decide(Level::Debug, "health_changed", &notes::Nothing {}, Some(&event));
+                log.decide_known(Level::Debug, "health_changed", &notes::Nothing {}, Some(&event));
             }
             Action::Waiting { silence, open, why } => {
-                log.decide(
+                log.decide_known(
                     Level::Debug,
                     "verdict_waiting",
                     &notes::waiting(silence, &open, &why),
@@ -61,7 +61,7 @@ impl Driver<'_> {
                 log.decide(Level::Info, "limits_moved", &notes::limits_moved(by, &why), None);
             }
             Action::ToolOpened(tool) => {
-                log.decide(Level::Debug, "tool_call_opened", &notes::opened(&tool), None);
+                log.decide_known(Level::Debug, "tool_call_opened", &notes::opened(&tool), None);
                 // The decision to wait for it is a decision, too; in the rhythm of the others.
                 let rhythm = self.spec.limits.waiting_interval;
                 if self.waiting_noted.is_none_or(|noted| now.since(noted) >= rhythm) {
@@ -69,12 +69,17 @@ impl Driver<'_> {
                     let why = notes::why_wait(&tool);
                     let open = [tool];
                     let fields = notes::waiting(Duration::ZERO, &open, &why);
-                    log.decide(Level::Debug, "verdict_waiting", &fields, None);
+                    log.decide_known(Level::Debug, "verdict_waiting", &fields, None);
                 }
             }
             Action::ToolClosed { call, presumed, elapsed, outcome } => {
                 let fields = notes::closed(&call, presumed, elapsed, outcome.as_ref());
-                log.decide(Level::Debug, "tool_call_completed", &fields, None);
+                // Only what went wrong is told in the agent's words.
+                if matches!(outcome, None | Some(Outcome::Success)) {
+                    log.decide_known(Level::Debug, "tool_call_completed", &fields, None);
+                } else {
+                    log.decide(Level::Debug, "tool_call_completed", &fields, None);
+                }
             }
             Action::AskWitness => {
                 let rows = tree::descendants(self.keeper.pid());

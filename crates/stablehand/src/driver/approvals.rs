@@ -289,7 +289,11 @@ impl Driver<'_> {
         match tried {
             Ok(worded) => {
                 self.questions.settle(id);
-                self.resolved(id, given.word(), by);
+                let message = match &given {
+                    Answer::Deny { message } => Some(message.as_str()),
+                    _ => None,
+                };
+                self.resolved(id, given.word(), by, message);
                 self.deliver(asker, &worded, &given);
             }
             Err(error) => {
@@ -301,9 +305,9 @@ impl Driver<'_> {
     }
 
     /// Puts on record what became of a question.
-    pub(super) fn resolved(&mut self, id: &str, choice: &str, by: &str) {
+    pub(super) fn resolved(&mut self, id: &str, choice: &str, by: &str, message: Option<&str>) {
         let (id, choice, by) = (id.to_owned(), choice.to_owned(), by.to_owned());
-        let fields = json!({ "id": id, "choice": choice, "by": by });
+        let fields = json!({ "id": id, "choice": choice, "by": by, "message": message });
         let event = EventKind::ApprovalResolved { id, choice, by };
         self.log.decide(Level::Info, "approval_resolved", &fields, Some(&event));
     }

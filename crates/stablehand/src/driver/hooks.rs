@@ -295,7 +295,7 @@ impl Driver<'_> {
         }
         if let Some(id) = self.questions.of_hook(number).map(str::to_owned) {
             self.questions.settle(&id);
-            self.resolved(&id, "withdrawn", "agent");
+            self.resolved(&id, "withdrawn", "agent", None);
         }
     }
 

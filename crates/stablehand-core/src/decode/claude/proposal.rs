@@ -29,10 +29,10 @@ fn replacement(edit: Value<'_>, out: &mut String) {
 }
 
 fn hunk(old: &str, new: &str, out: &mut String) {
-    let lines = |text: &str, sign: char| -> String {
-        text.lines().map(|line| format!("{sign}{line}\n")).collect()
+    let lines = |text: &str, sign: &'static str| -> String {
+        text.lines().flat_map(|line| [sign, line, "\n"]).collect()
     };
-    let (old, new) = (lines(old, '-'), lines(new, '+'));
+    let (old, new) = (lines(old, "-"), lines(new, "+"));
     if !(old.is_empty() && new.is_empty()) {
         out.push_str("@@\n");
         out.push_str(&old);

@@ -3,6 +3,7 @@
 use super::super::{Call, Decision, Policy, World};
 use super::*;
 use crate::event::ToolInput;
+use crate::event::ToolKind::{Delete, Edit, Execute, Fetch, Other, Think};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -51,7 +52,6 @@ fn calls_are_spelled_as_rules() {
     let url = ToolInput::Url { url: "https://Example.com:8443/a?b".into() };
     let mcp = ToolInput::Mcp { server: "notes".into(), tool: "write".into() };
     let task = ToolInput::SubAgent { description: "look".into() };
-    use ToolKind::{Delete, Edit, Execute, Fetch, Other, Think};
     let table: &[(&str, ToolKind, ToolInput, &[&str])] = &[
         ("Bash", Execute, shell("echo hi"), &[r#"command = "echo hi""#]),
         ("Bash", Execute, shell("echo '*' \"it's\""), &[r#"command = "echo '*' \"it's\"""#]),

@@ -1,7 +1,9 @@
 //! Claude Code's hooks, in its settings.
 //!
 //! For a project they go into the file that is the user's own there (`settings.local.json`), which
-//! nobody commits. A hook that fails is a yes; only its own answer is a no.
+//! nobody commits. A hook that fails is a yes; only its own answer is a no. Asked for are the events
+//! that every version of the last year knows and that tell of the work itself; the rest are about
+//! the program.
 
 use crate::hooks::{ForRun, HookForm, Nesting, Unit};
 use serde_json::Value;
@@ -20,7 +22,26 @@ pub(super) const FORM: HookForm = HookForm {
     fail_closed: None,
     version: None,
     strict: false,
-    left_out: &[],
+    left_out: &[
+        "Setup",
+        "InstructionsLoaded",
+        "UserPromptExpansion",
+        "PermissionDenied",
+        "PostToolBatch",
+        "Elicitation",
+        "ElicitationResult",
+        "TaskCreated",
+        "TaskCompleted",
+        "TeammateIdle",
+        "PreModelSwitch",
+        "PostModelSwitch",
+        "CwdChanged",
+        "FileChanged",
+        "DirectoryAdded",
+        "ConfigChange",
+        "PostCompact",
+        "StopFailure",
+    ],
     switched_off: |file| {
         (file.get("disableAllHooks") == Some(&Value::Bool(true))).then_some("disableAllHooks")
     },

@@ -1,0 +1,233 @@
+//! Approvals: who answers the agent's questions, a person at this terminal or a program.
+//!
+//! Owns the flags, who is there, and the thread that asks. Events go in ([`Feed`]), requests to the
+//! driver come out; what a question is and how long it waits is the driver's, what may be done
+//! without one the policy's. `run` and `talk` ask in the same way.
+
+mod feed;
+mod keyboard;
+mod person;
+mod program;
+mod show;
+
+pub use feed::{Feed, Told};
+
+use crate::duration;
+use crate::env::Env;
+use crate::failure::Failure;
+use crate::screen::Screen;
+use crate::signals::Attention;
+use feed::Note;
+use keyboard::Keyboard;
+use stablehand::clock::unix_now;
+use stablehand::control::{self, Control, Request, Sender};
+use stablehand::gate::{Attendance, Gate, Remembered};
+use stablehand_core::event::Tool;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// So long a question may take to leave the screen when it is over.
+const REST: Duration = Duration::from_secs(1);
+
+/// Who answers questions, and how long they wait.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Approvals")]
+pub struct AskArgs {
+    /// Ask nobody, even at a terminal: what a policy would ask is decided by its `unattended`
+    #[arg(long)]
+    unattended: bool,
+
+    /// How long a question waits for an answer; then it is decided as if nobody were there
+    /// [default: for ever]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    approval_timeout: Option<Duration>,
+
+    /// A program answers instead of a person: JSON lines on this descriptor, which it opened for us.
+    /// On a socket it is also told the questions
+    #[arg(long, value_name = "N", conflicts_with = "unattended")]
+    approve_fd: Option<i32>,
+}
+
+/// Who is there to answer.
+#[derive(Clone, Debug)]
+pub enum Who {
+    /// Nobody.
+    Nobody,
+    /// A person at the terminal.
+    Person,
+    /// A program, at the other end of this.
+    Program(Arc<OwnedFd>),
+}
+
+/// Who answers, how patiently, and by which rules.
+#[derive(Clone, Debug)]
+pub struct Attendant {
+    /// Who.
+    pub who: Who,
+    /// How long a question waits; for ever where absent.
+    pub patience: Option<Duration>,
+    /// The rules that ask, where there are any.
+    pub gate: Option<Arc<Gate>>,
+    /// Whether nobody wants colours.
+    plain: bool,
+}
+
+impl AskArgs {
+    /// Who is there.
+    pub fn attendant(&self, gate: Option<Arc<Gate>>, env: &Env) -> Result<Attendant, Failure> {
+        let who = match self.approve_fd {
+            Some(number) => Who::Program(Arc::new(program::descriptor(number)?)),
+            None if self.unattended || !Keyboard::is_there(env) => Who::Nobody,
+            None => Who::Person,
+        };
+        let plain = env.no_color || env.dumb;
+        Ok(Attendant { who, patience: self.approval_timeout, gate, plain })
+    }
+
+    /// Refuses a program that would never be asked anything.
+    pub fn check_asks(&self, asks: bool, agent: &str) -> Result<(), Failure> {
+        if self.approve_fd.is_none() || asks {
+            return Ok(());
+        }
+        Err(Failure::usage(format!("{agent} would ask nothing, so --approve-fd has no use"))
+            .hint("add --policy, or --transport two-way where the agent has it"))
+    }
+}
+
+impl Attendant {
+    /// Whether anybody is there.
+    pub fn is_there(&self) -> bool {
+        !matches!(self.who, Who::Nobody)
+    }
+
+    /// For the driver.
+    pub fn attendance(&self) -> Attendance {
+        match self.who {
+            Who::Nobody => Attendance::Nobody,
+            Who::Person | Who::Program(_) => Attendance::Person { patience: self.patience },
+        }
+    }
+
+    /// For a session: zero is nobody.
+    pub fn session_patience(&self) -> Option<Duration> {
+        if self.is_there() { self.patience } else { Some(Duration::ZERO) }
+    }
+}
+
+/// What "always" would mean for a question.
+#[derive(Debug)]
+enum Always {
+    /// The agent itself remembers it, for its session.
+    Session,
+    /// A rule is written.
+    Rule {
+        /// The rule.
+        text: String,
+        /// Where to.
+        file: String,
+    },
+    /// It cannot be said, for this reason.
+    No(String),
+}
+
+fn always(gate: Option<&Gate>, tool: Option<&Tool>) -> Always {
+    let Some(gate) = gate else { return Always::Session };
+    let Some(file) = gate.rules_file() else {
+        return Always::No("there is no file for rules".to_owned());
+    };
+    let Some(tool) = tool else {
+        return Always::No("it is not about a tool call".to_owned());
+    };
+    match gate.exact_rule(tool) {
+        Ok(text) => Always::Rule { text, file: file.display().to_string() },
+        Err(why) => Always::No(why.to_string()),
+    }
+}
+
+/// Writes the rule for a call, and has it put on record; where it stands, or why not.
+fn remember(
+    gate: &Gate,
+    tool: &Tool,
+    why: &str,
+    id: &str,
+    control: &Control,
+) -> Result<String, String> {
+    match gate.remember(tool, unix_now(), why) {
+        Ok(Remembered::Known) => Ok("the rules allow it already".to_owned()),
+        Ok(Remembered::Written { rule, text }) => {
+            let place = format!("written to {}:{}", rule.file, rule.line);
+            control.send(Request::RuleWritten { id: id.to_owned(), rule, text });
+            Ok(place)
+        }
+        Err(error) => Err(stablehand::error_chain(&error)),
+    }
+}
+
+/// The thread that asks.
+#[derive(Debug)]
+pub struct Asking {
+    notes: Sender<Note>,
+    thread: Option<JoinHandle<()>>,
+    ruled: bool,
+}
+
+impl Asking {
+    /// Starts it; none where nobody is there.
+    pub fn start(
+        attendant: &Attendant,
+        control: Control,
+        screen: &Screen,
+        attention: &Attention,
+    ) -> std::io::Result<Option<Asking>> {
+        let (notes, inbox) = control::channel()?;
+        let gate = attendant.gate.clone();
+        let ruled = gate.is_some();
+        let (screen, attention) = (screen.clone(), attention.clone());
+        let thread = std::thread::Builder::new().name("approvals".into());
+        let thread = match &attendant.who {
+            Who::Nobody => return Ok(None),
+            Who::Person => {
+                let style = show::Style { colour: !attendant.plain };
+                let keyboard = Keyboard::open(attention.clone())?;
+                let person =
+                    person::Person::new(inbox, control, gate, screen, attention, keyboard, style);
+                thread.spawn(move || person.run())?
+            }
+            Who::Program(line) => {
+                let program =
+                    program::Program::new(Arc::clone(line), inbox, control, gate, screen)?;
+                thread.spawn(move || program.run())?
+            }
+        };
+        Ok(Some(Asking { notes, thread: Some(thread), ruled }))
+    }
+
+    /// Where events go in.
+    pub fn feed(&self) -> Feed {
+        Feed::new(self.notes.clone(), self.ruled)
+    }
+
+    /// Waits until no question is on the screen, after all that was fed so far.
+    pub fn rest(&self) {
+        let (done, rested): (_, Receiver<()>) = sync_channel(1);
+        self.notes.send(Note::Rest(done));
+        let _gave_up = rested.recv_timeout(REST);
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.notes.send(Note::End);
+        let began = Instant::now();
+        // The terminal must be as it was before we leave; a thread that is stuck must not keep us.
+        while let Some(thread) = &self.thread
+            && !thread.is_finished()
+            && began.elapsed() < REST
+        {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
