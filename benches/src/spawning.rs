@@ -80,6 +80,7 @@ fn start(chain: &Chain, role: Role, env: &[(&str, &str)]) -> Outcome<(Keeper, Ag
         env: all,
         cwd: None,
         transport: Transport::Pipe,
+        release: None,
     };
     Ok(Keeper::start(&keeper, &launch)?)
 }

@@ -6,12 +6,13 @@
 use super::{HookError, Scope, Target, command};
 use serde_json::{Map, Value};
 use stablehand_core::hook::{HookEvent, Role};
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
 /// How long an agent waits for a yes or no: the most that Cursor takes without a warning. A person
 /// may be asked.
-const PERMISSION_TIMEOUT: Duration = Duration::from_secs(3600);
+const PERMISSION_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// How long it waits for everything else, which is answered at once or not needed.
 const OTHER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -104,7 +105,7 @@ impl Commands {
         let text = text.ok_or_else(|| HookError::OddProgram { program: program.to_owned() })?;
         let command = |event: HookEvent| {
             let (timeout, rest) = times(event.role);
-            let within = (timeout - rest).as_secs();
+            let within = timeout.saturating_sub(rest).as_secs();
             let alone = answers == Answers::Alone;
             EventCommand {
                 event: event.name,
@@ -159,7 +160,7 @@ impl HookForm {
         let mut hook = format!(r#""command": {line}, "timeout": {timeout}"#);
         let closed = command.role.fails_closed();
         if let Some(word) = self.fail_closed.filter(|_| closed) {
-            hook.push_str(&format!(r#", "{word}": true"#));
+            let _infallible = write!(hook, r#", "{word}": true"#);
         }
         match self.nesting {
             Nesting::Flat => format!("{{ {hook} }}"),
