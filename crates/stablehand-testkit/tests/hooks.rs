@@ -232,9 +232,9 @@ fn many_runs_share_it_in_any_order_and_the_last_one_gives_it_back() {
         for turn in 0..3 {
             let holder = holders.remove((round * 7 + turn * 5) % holders.len());
             if turn == killed {
-                holder.kill()
+                holder.kill();
             } else {
-                holder.end()
+                holder.end();
             }
             if !holders.is_empty() {
                 assert_eq!(place.text().unwrap(), text, "somebody needs it");
