@@ -43,7 +43,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 struct Names {
     asks: &'static str,
     folder: &'static str,
-    /// The events of a session without a terminal, one with tools that were denied and allowed.
+    /// Those of the events that we ask for that come in a session without a terminal, with tools that
+    /// were denied and allowed.
     fired: &'static [&'static str],
 }
 
@@ -57,7 +58,6 @@ fn names(real: &Real) -> Names {
                 "UserPromptSubmit",
                 "PreToolUse",
                 "PostToolUse",
-                "PostToolBatch",
                 "Stop",
                 "SessionEnd",
             ],
