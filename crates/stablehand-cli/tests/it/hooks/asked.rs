@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 const ASKS: &str = "read-stdin\ninit\nrun c1 10s touch asked\nassistant Done.\ndone\n";
 
 /// A run whose questions come to us.
-fn attended<'e>(run: Run<'e>) -> (Running<'e>, BufReader<UnixStream>) {
+fn attended(run: Run<'_>) -> (Running<'_>, BufReader<UnixStream>) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     fcntl(&theirs, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
     ours.set_read_timeout(Some(secs(40))).unwrap();
