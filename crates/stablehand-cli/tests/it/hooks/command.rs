@@ -133,7 +133,7 @@ fn a_hook_that_is_interrupted_still_says_no() {
     let (run, variables) = waiting(&env);
     run.signal(Signal::SIGSTOP);
     let mut child = hook(&variables, "preToolUse").spawn().unwrap();
-    child.stdin.take().unwrap().write_all(&shell("touch fine")).unwrap();
+    child.stdin.take().unwrap().write_all(&shell("touch made")).unwrap();
     let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
     // It is not to be met before it has begun.
     std::thread::sleep(std::time::Duration::from_millis(300));
@@ -142,10 +142,24 @@ fn a_hook_that_is_interrupted_still_says_no() {
     }
     std::thread::sleep(std::time::Duration::from_millis(100));
     assert!(child.try_wait().unwrap().is_none(), "a signal ended it");
-    // A run that is being stopped allows nothing any more.
-    run.signal(Signal::SIGINT);
     run.signal(Signal::SIGCONT);
-    denies(&child.wait_with_output().unwrap(), "denied");
+    denies(&child.wait_with_output().unwrap(), "nothing of that name");
+    run.signal(Signal::SIGTERM);
+    run.finish().assert_within(secs(60));
+}
+
+#[test]
+fn a_run_that_is_being_stopped_allows_nothing_any_more() {
+    let env = env("ignore INT\nread-stdin\ninit\nsleep 25s\ndone\n");
+    let run = held(&env, RULES).flag("--stop-grace", "20s").start();
+    env.wait_for_log("hook_received");
+    let ask = || told(hook(&env.agent_env(1), "preToolUse"), &shell("touch fine"));
+    assert!(String::from_utf8_lossy(&ask().stdout).contains("allow"));
+    run.signal(Signal::SIGINT);
+    env.wait_for_log("agent_killed");
+    denies(&ask(), "being stopped");
+    // The second time it is not asked politely.
+    run.signal(Signal::SIGINT);
     run.finish().assert_code(130);
 }
 
