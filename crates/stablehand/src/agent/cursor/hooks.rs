@@ -13,7 +13,7 @@ pub(super) const FORM: HookForm = HookForm {
     user: "hooks.json",
     nesting: Nesting::Flat,
     unit: Unit::Seconds,
-    fail_closed: Some("failClosed"),
+    fail_closed: Some(("failClosed", "true")),
     version: Some(1),
     strict: true,
     left_out: &["workspaceOpen", "beforeTabFileRead", "afterTabFileEdit"],
