@@ -45,8 +45,8 @@ pub struct HookForm {
     pub nesting: Nesting,
     /// In what times are given.
     pub unit: Unit,
-    /// The member that makes a hook without an answer a no, where there is one.
-    pub fail_closed: Option<&'static str>,
+    /// The member that makes a hook without an answer a no, where there is one, and its value.
+    pub fail_closed: Option<(&'static str, &'static str)>,
     /// The version that the file must have, where it has one.
     pub version: Option<u64>,
     /// Whether one wrong name or entry makes the agent drop the whole file.
@@ -177,8 +177,8 @@ impl HookForm {
         let line = Value::from(command.command.as_str());
         let mut hook = format!(r#""command": {line}, "timeout": {timeout}"#);
         let closed = command.role.fails_closed();
-        if let Some(word) = self.fail_closed.filter(|_| closed) {
-            let _infallible = write!(hook, r#", "{word}": true"#);
+        if let Some((word, value)) = self.fail_closed.filter(|_| closed) {
+            let _infallible = write!(hook, r#", "{word}": {value}"#);
         }
         match self.nesting {
             Nesting::Flat => format!("{{ {hook} }}"),

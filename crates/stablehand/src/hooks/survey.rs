@@ -218,7 +218,7 @@ impl Look<'_> {
                 }
             }
         }
-        if let Some(word) = self.form.fail_closed
+        if let Some((word, _)) = self.form.fail_closed
             && let Some(closed) = get(hook, word)
             && closed.as_boolean_lit().is_none()
         {

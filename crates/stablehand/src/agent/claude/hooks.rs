@@ -1,9 +1,9 @@
 //! Claude Code's hooks, in its settings.
 //!
 //! For a project they go into the file that is the user's own there (`settings.local.json`), which
-//! nobody commits. A hook that fails is a yes; only its own answer is a no. Asked for are the events
-//! that every version of the last year knows and that tell of the work itself; the rest are about
-//! the program.
+//! nobody commits. A hook that fails is a yes unless it says `onFailure`, which came with 2.1.295.
+//! Asked for are the events that tell of the work itself; the rest are
+//! about the program.
 
 use crate::hooks::{ForRun, HookForm, Nesting, Unit};
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub(super) const FORM: HookForm = HookForm {
     off_switch: Some("disableAllHooks"),
     nesting: Nesting::Grouped,
     unit: Unit::Seconds,
-    fail_closed: None,
+    fail_closed: Some(("onFailure", "\"block\"")),
     version: None,
     strict: false,
     left_out: &[

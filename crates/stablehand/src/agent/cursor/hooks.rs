@@ -17,7 +17,7 @@ pub(super) const FORM: HookForm = HookForm {
     off_switch: None,
     nesting: Nesting::Flat,
     unit: Unit::Seconds,
-    fail_closed: Some("failClosed"),
+    fail_closed: Some(("failClosed", "true")),
     version: Some(1),
     strict: true,
     left_out: &["workspaceOpen", "beforeTabFileRead", "afterTabFileEdit"],

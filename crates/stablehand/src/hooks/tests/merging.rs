@@ -61,10 +61,14 @@ fn each_agent_gets_its_own_shape_in_a_file_and_for_one_run() {
         let settings = plan.form.settings(&plan.commands);
         assert_eq!(settings.get("version"), None);
         let line = BEFORE.replace("cursor", agent.name());
-        let hook = json!({ "type": "command", "command": line, "timeout": 3600 * unit });
+        let mut hook = json!({ "type": "command", "command": line, "timeout": 3600 * unit });
+        if agent == Agent::Claude {
+            hook["onFailure"] = "block".into();
+        }
         assert_eq!(settings["hooks"]["before"], json!([{ "matcher": "*", "hooks": [hook] }]));
         let after = &settings["hooks"]["after"][0];
         assert_eq!(after.get("matcher"), None);
+        assert_eq!(after["hooks"][0].get("onFailure"), None);
         assert_eq!(after["hooks"][0]["timeout"], 10 * unit);
         // The file says the same of its hooks.
         let file = value(&plan.merge(None).unwrap().text);
