@@ -124,7 +124,7 @@ fn calls(
     goals: &mut Goals,
 ) -> Outcome<()> {
     let allow = r#""permission":"allow""#;
-    let program = sibling("stablehand")?;
+    let program = sibling("stablehand-hook")?;
     let shim = folder.join("shim.js");
     std::fs::write(&shim, SHIM)?;
     let node = on_path("node");
@@ -144,7 +144,7 @@ fn calls(
     ))?;
     let mut table = Table::new(&["program", "p50 ms", "p95 ms", "min ms", "vs /bin/true"]);
     for (name, samples) in
-        [("/bin/true", &nothing), ("stablehand hook", &ours), ("a shim in Node", &theirs)]
+        [("/bin/true", &nothing), ("stablehand-hook", &ours), ("a shim in Node", &theirs)]
     {
         if samples.is_empty() {
             continue;

@@ -107,6 +107,14 @@ impl Env {
         Some(folder.join("config.toml"))
     }
 
+    /// What agents are to start for their hooks: the small program beside ours, where it is there.
+    pub fn hook_program(&self) -> PathBuf {
+        let mut name = self.program.file_name().unwrap_or_default().to_owned();
+        name.push(stablehand::hooks::SMALL);
+        let small = self.program.with_file_name(name);
+        if stablehand::hooks::can_be_started(&small) { small } else { self.program.clone() }
+    }
+
     /// Where a socket may be, the best place first: paths of sockets are short.
     pub fn socket_places(&self) -> Vec<PathBuf> {
         let runtime = self.xdg_runtime.as_ref().map(|folder| folder.join("stablehand"));

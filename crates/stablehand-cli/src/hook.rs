@@ -5,17 +5,23 @@
 //! hook that was interrupted for a yes. Everything that goes wrong is a
 //! denial where somebody waits for yes or no; wrong usage too, with the exit status that agents
 //! take for one. Without a run above, `--alone` judges right here, by the user's policy.
+//!
+//! There is a small program, `stablehand-hook`, with nothing else in it: the large one takes more than
+//! twice the time of `/bin/true` merely to be loaded. What it cannot do it leaves to the large one.
 
-use crate::main_stablehand::PROGRAM;
 use nix::sys::signal::{SigSet, Signal};
-use stablehand::Agent;
 use stablehand::hook_call::{HookCall, SOCKET, TOKEN};
+use stablehand_core::Dialect;
 use stablehand_core::hook::Answered;
 use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// The name in messages.
+const PROGRAM: &str = "stablehand";
 
 /// The subcommand.
 pub const SUBCOMMAND: &str = "hook";
@@ -98,18 +104,22 @@ fn read(mut args: impl Iterator<Item = OsString>) -> Result<Wanted, String> {
     Ok(wanted)
 }
 
-/// The agent whose hook it is.
-fn agent_of(wanted: &Wanted, event: &str) -> Result<Agent, String> {
+/// Whose hook it is: the name, and the hooks. Dialects and agents have the same names here; the table
+/// of agents would bring everything along that can be done with one.
+fn whose(wanted: &Wanted, event: &str) -> Result<Dialect, String> {
     if let Some(name) = &wanted.agent {
-        return Agent::by_name(name).ok_or_else(|| format!("no agent is called `{name}`"));
+        return Dialect::by_name(name).ok_or_else(|| format!("no agent is called `{name}`"));
     }
-    let has = |agent: &&Agent| agent.hooks().is_some_and(|hooks| hooks.event(event).is_some());
-    let found = Agent::ALL.iter().find(has).copied();
+    let has = |one: &&Dialect| one.hooks().is_some_and(|hooks| hooks.event(event).is_some());
+    let found = Dialect::ALL.iter().find(has).copied();
     found.ok_or_else(|| format!("no agent has a hook called `{event}`"))
 }
 
+/// What is done without a run above.
+pub type Alone = fn(&HookCall<'_>) -> Answered;
+
 /// Serves one hook. `None` where the arguments ask for help, which somebody else gives.
-pub fn early_main() -> Option<ExitCode> {
+pub fn early_main(alone: Alone) -> Option<ExitCode> {
     let args: Vec<OsString> = std::env::args_os().skip(2).collect();
     if args.iter().any(|arg| arg == "--help" || arg == "-h") {
         return None;
@@ -122,11 +132,11 @@ pub fn early_main() -> Option<ExitCode> {
     let Some(event) = wanted.event.clone() else {
         return Some(blocked("no event is named"));
     };
-    let agent = match agent_of(&wanted, &event) {
+    let agent = match whose(&wanted, &event) {
         Ok(agent) => agent,
         Err(why) => return Some(blocked(&why)),
     };
-    Some(say(&serve(&wanted, agent, &event)))
+    Some(say(&serve(&wanted, agent, &event, alone)))
 }
 
 /// Whoever interrupts an agent interrupts its group, and so this hook too; the answer must still
@@ -137,7 +147,7 @@ fn hold_on() {
     let _less_certain = SigSet::from_iter(ends).thread_block();
 }
 
-fn serve(wanted: &Wanted, agent: Agent, event: &str) -> Answered {
+fn serve(wanted: &Wanted, agent: Dialect, event: &str, alone: Alone) -> Answered {
     let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let mut call = HookCall {
         agent: agent.name(),
@@ -148,7 +158,7 @@ fn serve(wanted: &Wanted, agent: Agent, event: &str) -> Answered {
         within: wanted.within.unwrap_or(WITHIN),
     };
     if wanted.alone && call.socket.is_none() {
-        return crate::hook_alone::judge(&call);
+        return alone(&call);
     }
     match &wanted.token_file {
         Some(file) => match std::fs::read_to_string(file) {
@@ -175,4 +185,28 @@ fn say(answered: &Answered) -> ExitCode {
 fn blocked(why: &str) -> ExitCode {
     let stderr = format!("{PROGRAM} hook: {why}; see `{PROGRAM} hook --help`\n");
     say(&Answered { stdout: String::new(), stderr, exit: BLOCK })
+}
+
+/// The whole of `stablehand-hook`.
+pub fn small_main() -> ExitCode {
+    match early_main(ask_large) {
+        Some(code) => code,
+        None => say(&large()),
+    }
+}
+
+/// Only the large program knows the policy files.
+fn ask_large(_: &HookCall<'_>) -> Answered {
+    large()
+}
+
+/// Becomes the large program with the same arguments; comes back only where that cannot be done.
+fn large() -> Answered {
+    let program = std::env::current_exe().map(|path| path.with_file_name(PROGRAM));
+    let failed = program.map(|program| {
+        std::process::Command::new(program).args(std::env::args_os().skip(1)).exec()
+    });
+    let (Ok(why) | Err(why)) = failed;
+    let stderr = format!("{PROGRAM}-hook: `{PROGRAM}` cannot be started beside it: {why}\n");
+    Answered { stdout: String::new(), stderr, exit: BLOCK }
 }

@@ -179,7 +179,7 @@ fn shown(path: &Path) -> String {
 
 /// The hooks of an agent for this very program.
 fn plan(agent: Agent, env: &Env) -> Result<HookPlan, Failure> {
-    HookPlan::of(agent, &env.program, Answers::Alone)?.ok_or_else(|| {
+    HookPlan::of(agent, &env.hook_program(), Answers::Alone)?.ok_or_else(|| {
         let able: Vec<_> = able().map(Agent::name).collect();
         Failure::usage(format!("{} has no hooks that we know", agent.name()))
             .hint(format!("these have: {}", able.join(", ")))

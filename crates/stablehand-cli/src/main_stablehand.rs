@@ -77,7 +77,7 @@ pub fn main() -> ExitCode {
     }
     // Likewise what an agent may start before every tool.
     if std::env::args_os().nth(1).is_some_and(|word| word == hook::SUBCOMMAND)
-        && let Some(code) = hook::early_main()
+        && let Some(code) = hook::early_main(crate::hook_alone::judge)
     {
         return code;
     }

@@ -185,7 +185,7 @@ impl HookCall<'_> {
 /// Everything on `input`, within the time and the size that there is.
 fn read_bounded(input: &mut (impl Read + AsFd), deadline: Instant) -> Result<Vec<u8>, String> {
     let mut payload = Vec::with_capacity(8 << 10);
-    let mut chunk = vec![0; 64 << 10];
+    let mut chunk = [0; 16 << 10];
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

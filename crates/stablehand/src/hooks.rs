@@ -27,7 +27,7 @@ mod swap;
 #[cfg(test)]
 mod tests;
 
-pub use command::{can_be_started, program_of};
+pub use command::{SMALL, can_be_started, program_of};
 pub use form::{Answers, Commands, EventCommand, ForRun, HookForm, Nesting, Unit};
 pub use installation::{
     Change, Ending, Installation, InstalledBy, Release, Repaired, release, repair, running,

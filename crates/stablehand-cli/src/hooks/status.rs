@@ -122,7 +122,7 @@ fn look(
     };
     place.missing = plan.missing_from(&survey);
     let programs: BTreeSet<&Path> = survey.ours.iter().map(|ours| ours.program.as_path()).collect();
-    let others = programs.into_iter().filter(|program| *program != env.program);
+    let others = programs.into_iter().filter(|program| *program != env.hook_program());
     place.other_programs =
         others.map(|program| (program.to_owned(), can_be_started(program))).collect();
     let void = survey.findings.iter().any(|finding| finding.voids);

@@ -168,7 +168,7 @@ impl RunPlan {
         let here = self.request.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
         let wish = HookWish {
             agent: self.agent,
-            program: &self.env.program,
+            program: &self.env.hook_program(),
             places: &self.env.socket_places(),
             state: &state,
             workspace: &here,

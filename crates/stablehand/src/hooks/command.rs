@@ -27,9 +27,18 @@ pub fn program_of(command: &str) -> Option<PathBuf> {
     rest.starts_with(WORDS).then(|| PathBuf::from(word))
 }
 
-/// Whether a command was written for a program of that name.
+/// What the small program is called that does nothing but hooks, behind the name of the large one.
+pub const SMALL: &str = "-hook";
+
+/// Whether a command was written for a program of that name, large or small.
 pub(super) fn is_ours(command: &str, name: &OsStr) -> bool {
-    program_of(command).is_some_and(|program| program.file_name() == Some(name))
+    let plain = |name: &OsStr| {
+        let name = name.to_string_lossy();
+        name.strip_suffix(SMALL).unwrap_or(&name).to_owned()
+    };
+    let program = program_of(command);
+    let named = program.as_deref().and_then(Path::file_name);
+    named.is_some_and(|named| plain(named) == plain(name))
 }
 
 /// The first word of a command without its quotes, and what follows it. Only what [`quoted`]

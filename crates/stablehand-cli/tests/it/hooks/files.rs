@@ -35,7 +35,7 @@ fn the_file_comes_back_to_the_byte_after_a_hundred_kills() {
     }
     // Most were hit in the middle, or this proves nothing.
     assert!(killed > KILLS / 3 && installed > KILLS / 10, "{killed} killed, {installed} installed");
-    env.wait_for("the file as it was", || text(&env) == THEIRS);
+    // The keeper gives it back, or, where we were killed before there was one, the next start.
     held(&env, RULES).finish().assert_code(0);
     assert_eq!(text(&env), THEIRS);
 }
