@@ -6,6 +6,8 @@
 //! skipped. The fake model and the homes of the programs are the test kit's.
 
 #[cfg(test)]
+mod asked;
+#[cfg(test)]
 mod bytes;
 #[cfg(test)]
 mod endings;
