@@ -50,7 +50,7 @@ fn each_agent_in_each_scope_is_installed_seen_and_taken_out_without_a_trace() {
             assert!(done.stdout_text().contains(&file.display().to_string()));
             let installed = fs::read_to_string(&file).unwrap();
             assert_eq!(dry.stdout_text(), installed);
-            assert!(installed.contains(&format!("stablehand' hook --agent {agent} --alone")));
+            assert!(installed.contains(&format!("stablehand-hook' hook --agent {agent} --alone")));
 
             let (code, status) = state(&env, &args);
             assert_eq!((code, &status["files"][0]["state"]), (0, &"installed".into()), "{status}");
@@ -88,9 +88,11 @@ fn a_program_that_has_moved_is_told_and_brought_up_to_date() {
     let file = env.work().join(".cursor/hooks.json");
     hooks(&env, &["install"]).assert_code(0);
     let installed = fs::read_to_string(&file).unwrap();
+    // The small program is beside the large one, and its name begins with the same.
     let stablehand = bins().stablehand.canonicalize().unwrap();
-    let old = "/opt/old version/stablehand";
-    fs::write(&file, installed.replace(stablehand.to_str().unwrap(), old)).unwrap();
+    let moved = installed.replace(stablehand.to_str().unwrap(), "/opt/old version/stablehand");
+    let old = "/opt/old version/stablehand-hook";
+    fs::write(&file, moved).unwrap();
     let (code, status) = state(&env, &["--agent", "cursor"]);
     let place = &status["files"][0];
     assert_eq!((code, &place["state"]), (1, &"partly".into()));
