@@ -1,7 +1,7 @@
 //! Hooks: the programs of others that an agent runs while it works, by each agent's own rules.
 //!
-//! Owns the words between the agent and its rules: what happens ([`Moment`]), to whom ([`Who`]), and
-//! what the hooks have said to it ([`Reply`]). One file per agent below this one has its files, its
+//! Owns the words between the agent and its rules: what happens (`Moment`), to whom (`Who`), and
+//! what the hooks have said to it (`Reply`). One file per agent below this one has its files, its
 //! payloads and what it makes of the answers, written from the published rules of that agent and
 //! from nothing of Stablehand's own: a fake that shared our reading of them would hide our mistakes.
 //! When something happens, and what a reply changes, is `perform`'s business.
