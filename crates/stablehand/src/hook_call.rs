@@ -1,7 +1,7 @@
 //! A hook's call from the agent's side: the small process that an agent starts, and what it says to
 //! the run that is above it.
 //!
-//! Owns the words on the socket ([`Header`], [`Response`]) and the client. The client reads its
+//! Owns the words on the socket (`Header`, `Response`) and the client. The client reads its
 //! standard input, asks, and gives back what is to be written and the exit status; it reads no
 //! environment and prints nothing. Without a good answer in time it refuses whatever waits for a yes
 //! or no, and says why; what is only told goes on as if we were not there. Who listens is
