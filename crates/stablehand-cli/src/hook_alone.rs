@@ -44,7 +44,7 @@ fn decide(call: &HookCall<'_>, payload: &[u8]) -> Result<Reply, String> {
     let found =
         Held::found_gate(Path::new("."), agent, &env).map_err(|failure| failure.to_string())?;
     let Some(gate) = found else { return Ok(Reply::Nothing) };
-    let decision = gate.judge_call(heard.tool.as_deref(), &heard.arguments, heard.cwd.as_deref());
+    let decision = gate.judge_call(heard.tool.as_deref(), &heard.arguments, heard.folder());
     let action = match decision.action {
         Action::Ask => decision.unattended,
         action => action,

@@ -89,6 +89,14 @@ pub struct Heard {
     pub items: Vec<ItemBody>,
 }
 
+impl Heard {
+    /// Where the tool works, where that is a place: a path that begins nowhere says nothing, and the
+    /// workspace is the better guess.
+    pub fn folder(&self) -> Option<&str> {
+        self.cwd.as_deref().filter(|cwd| cwd.starts_with('/'))
+    }
+}
+
 /// An agent that is about to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopping {

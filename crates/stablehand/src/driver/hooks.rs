@@ -343,14 +343,8 @@ impl Driver<'_> {
         };
         match role {
             Role::Permission => {
-                self.hook_asks(
-                    hooks,
-                    call,
-                    heard.tool.as_deref(),
-                    &heard.arguments,
-                    heard.cwd.as_deref(),
-                    now,
-                );
+                let tool = heard.tool.as_deref();
+                self.hook_asks(hooks, call, tool, &heard.arguments, heard.folder(), now);
             }
             Role::SessionStart => {
                 let reply = self.spec.hooks.as_ref().map_or(Reply::Nothing, |wanted| {
