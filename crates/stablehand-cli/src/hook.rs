@@ -110,7 +110,7 @@ fn whose(wanted: &Wanted, event: &str) -> Result<Dialect, String> {
     if let Some(name) = &wanted.agent {
         return Dialect::by_name(name).ok_or_else(|| format!("no agent is called `{name}`"));
     }
-    let has = |one: &&Dialect| one.hooks().is_some_and(|hooks| hooks.event(event).is_some());
+    let has = |one: &&Dialect| one.hook_answers().is_some_and(|hooks| hooks.event(event).is_some());
     let found = Dialect::ALL.iter().find(has).copied();
     found.ok_or_else(|| format!("no agent has a hook called `{event}`"))
 }
@@ -151,7 +151,7 @@ fn serve(wanted: &Wanted, agent: Dialect, event: &str, alone: Alone) -> Answered
     let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let mut call = HookCall {
         agent: agent.name(),
-        hooks: agent.hooks(),
+        hooks: agent.hook_answers(),
         event,
         socket: wanted.socket.clone().or_else(|| var(SOCKET).map(PathBuf::from)),
         token: String::new(),

@@ -34,8 +34,8 @@ pub(crate) fn judge(call: &HookCall<'_>) -> Answered {
 }
 
 fn decide(call: &HookCall<'_>, payload: &[u8]) -> Result<Reply, String> {
-    let Some(hooks) = call.hooks else { return Ok(Reply::Nothing) };
     let agent = stablehand::Agent::by_name(call.agent).ok_or("no such agent")?;
+    let Some(hooks) = agent.hooks() else { return Ok(Reply::Nothing) };
     let env = Env::read().map_err(|failure| failure.to_string())?;
     let payload: Value = serde_json::from_slice(payload)
         .map_err(|error| format!("its payload is no JSON: {error}"))?;

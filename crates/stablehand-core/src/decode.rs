@@ -18,7 +18,7 @@ mod summary;
 mod terminal;
 
 use crate::event::EventKind;
-use crate::hook::Hooks;
+use crate::hook::{HookAnswers, Hooks};
 use crate::json::Scan;
 use crate::line::Line;
 use crate::speak::{Opening, Speak};
@@ -149,6 +149,16 @@ impl Dialect {
             | Dialect::Codex
             | Dialect::Qwen
             | Dialect::Terminal => None,
+        }
+    }
+
+    /// How the hooks of the agent that speaks so are answered, for whoever reads none.
+    pub fn hook_answers(self) -> Option<&'static dyn HookAnswers> {
+        match self {
+            Dialect::Cursor => Some(&cursor::CursorHooks),
+            Dialect::Claude => Some(&claude::ClaudeHooks),
+            Dialect::Gemini => Some(&gemini::GeminiHooks),
+            _ => None,
         }
     }
 

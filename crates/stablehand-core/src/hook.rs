@@ -10,14 +10,12 @@ use crate::event::{ItemBody, Tool};
 use crate::id::SessionId;
 use serde_json::Value;
 
-/// The hooks of one agent.
-pub trait Hooks: Sync + std::fmt::Debug {
+/// What one agent's hooks are, and how they are answered. Apart from what they tell, because whoever
+/// only passes a call on has no use for everything that is needed to read one.
+pub trait HookAnswers: Sync + std::fmt::Debug {
     /// Every event that it documents, in the order in which they come in a session; but for those
     /// whose hook is to do the agent's work, or would be started for every piece of a text.
     fn events(&self) -> &'static [HookEvent];
-
-    /// What a payload says.
-    fn read(&self, event: &str, payload: &Value) -> Heard;
 
     /// A reply in the agent's own shape. What it cannot say is left out. A denial can be said
     /// wherever the agent waits for one, and on events that nobody knows; and a call that may be made
@@ -33,6 +31,12 @@ pub trait Hooks: Sync + std::fmt::Debug {
     fn role(&self, name: &str) -> Role {
         self.event(name).map_or(Role::Permission, |event| event.role)
     }
+}
+
+/// The hooks of one agent.
+pub trait Hooks: HookAnswers {
+    /// What a payload says.
+    fn read(&self, event: &str, payload: &Value) -> Heard;
 }
 
 /// A moment at which an agent calls.

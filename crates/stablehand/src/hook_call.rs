@@ -13,7 +13,7 @@ use nix::sys::socket::{
 };
 use nix::sys::time::TimeVal;
 use serde::{Deserialize, Serialize};
-use stablehand_core::hook::{Answered, Hooks, Reply};
+use stablehand_core::hook::{Answered, HookAnswers, Reply};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
@@ -82,7 +82,7 @@ pub struct HookCall<'a> {
     /// The agent's name, as in our table.
     pub agent: &'a str,
     /// Its hooks; none where no agent of that name has any.
-    pub hooks: Option<&'static dyn Hooks>,
+    pub hooks: Option<&'static dyn HookAnswers>,
     /// The agent's name of the event.
     pub event: &'a str,
     /// Where the run above listens.
@@ -94,7 +94,7 @@ pub struct HookCall<'a> {
 }
 
 /// What a hook's process says when nobody can be asked.
-fn unheard(hooks: Option<&'static dyn Hooks>, event: &str, why: &str) -> Answered {
+fn unheard(hooks: Option<&'static dyn HookAnswers>, event: &str, why: &str) -> Answered {
     let reason = format!("denied by stablehand: {why}");
     match hooks {
         Some(hooks) if hooks.role(event).fails_closed() => {

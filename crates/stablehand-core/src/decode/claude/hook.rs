@@ -13,7 +13,7 @@ use super::flavor::CLAUDE;
 use super::table::TABLE;
 use super::tools;
 use crate::event::{ItemBody, Outcome, Tool, ToolKind};
-use crate::hook::{Answered, Heard, HookEvent, Hooks, Reply, Role, Stopping};
+use crate::hook::{Answered, Heard, HookAnswers, HookEvent, Hooks, Reply, Role, Stopping};
 use crate::id::CallId;
 use crate::json;
 use serde_json::{Value, json};
@@ -64,10 +64,6 @@ const EVENTS: &[HookEvent] = &[
 ];
 
 impl Hooks for ClaudeHooks {
-    fn events(&self) -> &'static [HookEvent] {
-        EVENTS
-    }
-
     fn read(&self, event: &str, payload: &Value) -> Heard {
         let mut heard = Heard { session: session(payload, &["session_id"]), ..Heard::default() };
         if let Some(name) = text(payload, "tool_name") {
@@ -117,6 +113,12 @@ impl Hooks for ClaudeHooks {
             _ => {}
         }
         heard
+    }
+}
+
+impl HookAnswers for ClaudeHooks {
+    fn events(&self) -> &'static [HookEvent] {
+        EVENTS
     }
 
     /// JSON and exit status 0, but for the few events that listen to the status alone.

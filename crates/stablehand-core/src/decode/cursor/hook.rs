@@ -12,7 +12,7 @@ use super::super::kit::{cut, diff};
 use super::table::{Reads, Row, row_of};
 use super::tools::read_args;
 use crate::event::{ItemBody, Outcome, Tool, ToolInput, ToolKind};
-use crate::hook::{Answered, Heard, HookEvent, Hooks, Reply, Role, Stopping};
+use crate::hook::{Answered, Heard, HookAnswers, HookEvent, Hooks, Reply, Role, Stopping};
 use crate::id::CallId;
 use crate::json;
 use serde_json::{Map, Value, json};
@@ -59,10 +59,6 @@ const EVENTS: &[HookEvent] = &[
 ];
 
 impl Hooks for CursorHooks {
-    fn events(&self) -> &'static [HookEvent] {
-        EVENTS
-    }
-
     fn read(&self, event: &str, payload: &Value) -> Heard {
         let mut heard = Heard {
             session: session(payload, &["session_id", "conversation_id"]),
@@ -124,6 +120,12 @@ impl Hooks for CursorHooks {
             end(event, payload, tool);
         }
         heard
+    }
+}
+
+impl HookAnswers for CursorHooks {
+    fn events(&self) -> &'static [HookEvent] {
+        EVENTS
     }
 
     /// A denial is JSON with exit status 0. Status 2 would deny too, but the model would be given

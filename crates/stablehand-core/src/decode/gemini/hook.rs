@@ -9,7 +9,7 @@ use super::super::kit::hook::{
 };
 use super::{outcome, tools};
 use crate::event::{Tool, ToolInput};
-use crate::hook::{Answered, Heard, HookEvent, Hooks, Reply, Role, Stopping};
+use crate::hook::{Answered, Heard, HookAnswers, HookEvent, Hooks, Reply, Role, Stopping};
 use crate::json;
 use serde_json::{Value, json};
 
@@ -37,10 +37,6 @@ const EVENTS: &[HookEvent] = &[
 ];
 
 impl Hooks for GeminiHooks {
-    fn events(&self) -> &'static [HookEvent] {
-        EVENTS
-    }
-
     fn read(&self, event: &str, payload: &Value) -> Heard {
         let mut heard = Heard { session: session(payload, &["session_id"]), ..Heard::default() };
         if let Some(name) = text(payload, "tool_name") {
@@ -66,6 +62,12 @@ impl Hooks for GeminiHooks {
             _ => {}
         }
         heard
+    }
+}
+
+impl HookAnswers for GeminiHooks {
+    fn events(&self) -> &'static [HookEvent] {
+        EVENTS
     }
 
     /// JSON and exit status 0; that an allow is said makes no difference, since the agent's own

@@ -21,7 +21,7 @@ fn hooks() -> &'static dyn stablehand_core::hook::Hooks {
 fn call(event: &'static str, socket: Option<PathBuf>, token: &str) -> HookCall<'static> {
     HookCall {
         agent: "cursor",
-        hooks: Some(hooks()),
+        hooks: Dialect::Cursor.hook_answers(),
         event,
         socket,
         token: token.into(),
