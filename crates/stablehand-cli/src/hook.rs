@@ -11,6 +11,7 @@
 
 use nix::sys::signal::{SigSet, Signal};
 use stablehand::hook_call::{HookCall, SOCKET, TOKEN};
+use stablehand::hooks::SMALL;
 use stablehand_core::Dialect;
 use stablehand_core::hook::Answered;
 use std::ffi::OsString;
@@ -202,7 +203,10 @@ fn ask_large(_: &HookCall<'_>) -> Answered {
 
 /// Becomes the large program with the same arguments; comes back only where that cannot be done.
 fn large() -> Answered {
-    let program = std::env::current_exe().map(|path| path.with_file_name(PROGRAM));
+    let program = std::env::current_exe().map(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        path.with_file_name(name.strip_suffix(SMALL).unwrap_or(PROGRAM))
+    });
     let failed = program.map(|program| {
         std::process::Command::new(program).args(std::env::args_os().skip(1)).exec()
     });

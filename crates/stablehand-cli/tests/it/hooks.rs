@@ -124,6 +124,18 @@ fn one_call_is_asked_about_once_although_the_agent_asks_twice() {
 }
 
 #[test]
+fn the_second_event_is_judged_by_what_it_tells_beyond_the_first() {
+    // Only beforeMCPExecution names the server.
+    let env = env("read-stdin\ninit\nmcp m1 prod wipe\nmcp-done m1 prod wipe\ndone\n");
+    let rules = "[policy]\ndefault = 'allow'\n[[policy.rule]]\nmcp = 'prod:*'\naction = 'deny'\n";
+    held(&env, rules).finish().assert_code(0);
+    let choices: Vec<String> = choices(&env).into_iter().map(|(choice, _)| choice).collect();
+    assert_eq!(choices, ["allow", "deny"]);
+    let stream = String::from_utf8(env.log().raw_bytes()).unwrap();
+    assert!(stream.contains("permissionDenied"), "{stream}");
+}
+
+#[test]
 fn builds_that_only_ask_about_shells_are_held_too() {
     let env = env(TWO);
     held(&env, RULES).variable("FAKE_AGENT_HOOKS", "old").finish();

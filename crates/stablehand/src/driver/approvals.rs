@@ -19,6 +19,9 @@ use stablehand_core::speak::{Answer, Unanswerable};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Who answered, where somebody did.
+const PERSON: &str = "person";
+
 /// What becomes of the agent's questions.
 #[derive(Clone, Debug)]
 pub enum Approvals {
@@ -274,14 +277,14 @@ impl Driver<'_> {
     pub(super) fn answer_of_person(&mut self, id: &str, answer: &Answer) {
         let open = self.questions.waiting.iter().find(|open| open.id == id);
         let asker = open.map_or(Asker::Conversation, |open| open.asker);
-        self.answer(id, asker, answer, "person");
+        self.answer(id, asker, answer, PERSON);
     }
 
     /// Answers a question, on record first.
     pub(super) fn answer(&mut self, id: &str, asker: Asker, answer: &Answer, by: &str) {
         let mut given = answer.clone();
         let mut tried = self.word(id, asker, &given);
-        if matches!(tried, Err(Unanswerable::NoSuchAnswer { .. })) && by != "person" {
+        if matches!(tried, Err(Unanswerable::NoSuchAnswer { .. })) && by != PERSON {
             // Nobody is there to choose better, and the agent waits.
             given = deny("denied: it cannot be answered here");
             tried = self.word(id, asker, &given);
@@ -294,7 +297,7 @@ impl Driver<'_> {
                     _ => None,
                 };
                 self.resolved(id, given.word(), by, message);
-                self.deliver(asker, &worded, &given);
+                self.deliver(asker, &worded, &given, by == PERSON);
             }
             Err(error) => {
                 let fields =
@@ -320,10 +323,10 @@ impl Driver<'_> {
         }
     }
 
-    fn deliver(&mut self, asker: Asker, worded: &[u8], answer: &Answer) {
+    fn deliver(&mut self, asker: Asker, worded: &[u8], answer: &Answer, by_person: bool) {
         match asker {
             Asker::Conversation => self.say_answer(worded),
-            Asker::Hook(number) => self.answer_hook(number, worded, answer),
+            Asker::Hook(number) => self.answer_hook(number, worded, answer, by_person),
         }
     }
 }

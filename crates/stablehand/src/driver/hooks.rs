@@ -13,7 +13,7 @@ mod trial;
 
 pub(crate) use serve::{FOLDER, socket_of};
 
-use super::approvals::{Asked, Asker, STOPPING};
+use super::approvals::{Approvals, Asked, Asker, STOPPING};
 use super::stop::StopReason;
 use super::{Driver, RunSpec};
 use crate::agent::Agent;
@@ -30,6 +30,7 @@ use stablehand_core::event::{EventKind, ItemBody, Outcome, Tool, ToolInput, Tool
 use stablehand_core::hook::{Hooks, Reply, Role};
 use stablehand_core::id::CallId;
 use stablehand_core::monitor::Input;
+use stablehand_core::policy::Action;
 use stablehand_core::record::Level;
 use stablehand_core::speak::{Answer, Unanswerable};
 use stablehand_core::text::excerpt;
@@ -114,11 +115,14 @@ struct Caller {
     input: Option<ToolInput>,
 }
 
-/// A call that was allowed once. Some agents ask twice about the same call, at two events.
+/// A call that was allowed once. Some agents ask twice about the same call, at two events. It spares a
+/// person the second question and nothing else: the rules judge again, since the second event may
+/// tell more.
 #[derive(Debug)]
 struct Permit {
     event: String,
     input: ToolInput,
+    by_person: bool,
 }
 
 /// Opens the socket, proves that a denial bites, and gives the agent what it needs to reach us.
@@ -238,29 +242,36 @@ impl HookServer {
         Some(self.callers.swap_remove(at))
     }
 
-    /// Whether the same call was allowed at another event a moment ago.
-    fn use_permit(&mut self, event: &str, input: &ToolInput) -> bool {
-        let fits = |permit: &Permit| permit.event != event && same_call(&permit.input, input);
+    /// What the same call was allowed by at another event a moment ago.
+    fn use_permit(&mut self, event: &str, input: &ToolInput) -> Option<Permit> {
+        let fits = |permit: &Permit| permit.event != event && same_input(&permit.input, input);
         let found = self.permits.iter().position(fits);
-        found.and_then(|at| self.permits.remove(at)).is_some()
+        found.and_then(|at| self.permits.remove(at))
     }
 
-    fn permit(&mut self, event: String, input: ToolInput) {
+    fn permit(&mut self, permit: Permit) {
         if self.permits.len() == MOST_PERMITS {
             self.permits.pop_front();
         }
-        self.permits.push_back(Permit { event, input });
+        self.permits.push_back(permit);
     }
 }
 
-/// Whether two events speak of the same call; one of them may leave out where it runs.
-fn same_call(one: &ToolInput, other: &ToolInput) -> bool {
+/// Whether two events are about the same thing to do; one of them may leave out where it runs.
+fn same_input(one: &ToolInput, other: &ToolInput) -> bool {
     match (one, other) {
         (ToolInput::Command { command: one, .. }, ToolInput::Command { command: other, .. }) => {
             one == other
         }
-        (ToolInput::Mcp { tool: one, .. }, ToolInput::Mcp { tool: other, .. }) => one == other,
         (one, other) => one == other,
+    }
+}
+
+/// Whether the stream and a hook may speak of the same call; a hook may leave out the server.
+fn same_call(one: &ToolInput, other: &ToolInput) -> bool {
+    match (one, other) {
+        (ToolInput::Mcp { tool: one, .. }, ToolInput::Mcp { tool: other, .. }) => one == other,
+        (one, other) => same_input(one, other),
     }
 }
 
@@ -391,12 +402,16 @@ impl Driver<'_> {
             // What it begins now nobody would see to the end.
             return self.reply(hooks, call, &Reply::Deny { reason: STOPPING.to_owned() });
         }
-        if tool.is_some_and(|tool| server.use_permit(&call.event, &tool.input)) {
+        let permit = tool.and_then(|tool| server.use_permit(&call.event, &tool.input));
+        if let Some(permit) = permit
+            && self.still_allowed(&permit, tool, arguments, cwd)
+        {
             let text = "the same call was allowed a moment ago";
             let fields = json!({ "hook": call.event, "number": call.number, "text": text });
             self.log.decide(Level::Debug, "hook_permitted", &fields, None);
             return self.reply(hooks, call, &Reply::Allow { input: None });
         }
+        let Some(server) = &mut self.hooks else { return };
         server.callers.push(Caller {
             number: call.number,
             hooks,
@@ -418,6 +433,25 @@ impl Driver<'_> {
             cwd,
         };
         self.was_asked(asked, now);
+    }
+
+    /// Whether the rules say of the second event what they said of the first, or a person has said
+    /// what they leave open.
+    fn still_allowed(
+        &self,
+        permit: &Permit,
+        tool: Option<&Tool>,
+        arguments: &Value,
+        cwd: Option<&str>,
+    ) -> bool {
+        match &self.spec.approvals {
+            Approvals::Policy { gate, .. } => match gate.judge_call(tool, arguments, cwd).action {
+                Action::Allow => true,
+                Action::Ask => permit.by_person,
+                Action::Deny => false,
+            },
+            _ => permit.by_person,
+        }
     }
 
     /// Tells a caller something that needs no question.
@@ -461,7 +495,13 @@ impl Driver<'_> {
     }
 
     /// Gives a hook its answer; what was allowed is not asked again at the next event.
-    pub(super) fn answer_hook(&mut self, number: u64, worded: &[u8], answer: &Answer) {
+    pub(super) fn answer_hook(
+        &mut self,
+        number: u64,
+        worded: &[u8],
+        answer: &Answer,
+        by_person: bool,
+    ) {
         self.log.flush();
         let Some(server) = &mut self.hooks else { return };
         server.exchange.answer(number, worded);
@@ -469,7 +509,7 @@ impl Driver<'_> {
             && let Some(input) = caller.input
             && matches!(answer, Answer::Allow | Answer::AllowAlways)
         {
-            server.permit(caller.event, input);
+            server.permit(Permit { event: caller.event, input, by_person });
         }
     }
 
