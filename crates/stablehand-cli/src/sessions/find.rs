@@ -1,6 +1,6 @@
 //! Which log is meant: a path, a session, a run, or the newest.
 
-use super::each_line;
+use super::read::each_line;
 use crate::failure::Failure;
 use stablehand_core::id::SessionId;
 use stablehand_core::json::Value;
