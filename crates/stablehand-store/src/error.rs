@@ -28,3 +28,14 @@ pub enum StoreError {
         source: std::io::Error,
     },
 }
+
+impl StoreError {
+    /// Whether what is in the file is no whole database: made anew from the logs it is one again.
+    pub fn is_damage(&self) -> bool {
+        let StoreError::Database { source, .. } = self else { return false };
+        matches!(
+            source.sqlite_error_code(),
+            Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt)
+        )
+    }
+}

@@ -10,6 +10,7 @@
 mod error;
 mod index;
 mod open;
+pub mod query;
 mod scan;
 mod write;
 

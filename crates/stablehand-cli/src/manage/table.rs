@@ -170,7 +170,7 @@ impl Table {
 }
 
 impl Paint {
-    fn look(self, text: &str, look: Look) -> String {
+    pub(crate) fn look(self, text: &str, look: Look) -> String {
         match look {
             Look::Plain => text.to_owned(),
             Look::Good => self.good(text),
