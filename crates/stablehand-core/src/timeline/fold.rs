@@ -3,7 +3,7 @@
 mod decided;
 mod told;
 
-use super::quiet::{Gap, Quiet};
+use super::quiet::{self, Gap, Quiet};
 use super::words::Words;
 use super::{SILENCE_MS, Span, TIMELINE_VERSION, Timeline, Tone, Track, lanes};
 use crate::decode::{Depth, Dialect};
@@ -27,6 +27,10 @@ pub struct Fold<'r> {
     reader: EventReader,
     words: Words<'r>,
     quiet: Quiet,
+    /// Silences by run, as far as we knew then.
+    gaps: Vec<(usize, Gap)>,
+    /// When tools went on that had been taken for complete.
+    went_on: Vec<Gap>,
     silence_ms: u64,
     /// Spans with absolute times.
     drafts: Vec<(Track, Draft)>,
@@ -106,6 +110,8 @@ impl<'r> Fold<'r> {
             reader: EventReader::new(Dialect::Cursor, Depth::Full),
             words: Words::new(redactor),
             quiet: Quiet::new(SILENCE_MS),
+            gaps: Vec::new(),
+            went_on: Vec::new(),
             silence_ms: SILENCE_MS,
             drafts: Vec::new(),
             open: HashMap::new(),
@@ -154,11 +160,8 @@ impl<'r> Fold<'r> {
     pub fn finish(mut self) -> Timeline {
         let last = self.last;
         let gap = self.quiet.end(last);
-        let silent_at_the_end = gap.is_some();
         self.silence(gap);
-        if silent_at_the_end && let Some((_, draft)) = self.drafts.last_mut() {
-            draft.span.open = true;
-        }
+        self.tell_silences(gap);
         self.close_all(last, |_| true);
         let starts = self.drafts.iter().map(|(_, draft)| draft.start);
         let zero = starts.chain(self.first).min().unwrap_or(0);
@@ -209,10 +212,27 @@ impl<'r> Fold<'r> {
     }
 
     fn silence(&mut self, gap: Option<Gap>) {
-        if let Some((from, to)) = gap {
-            let sketch = Sketch { name: "silence".into(), ..Sketch::default() };
-            self.push(Track::Silence, from, to, sketch);
+        self.gaps.extend(gap.map(|gap| (self.run, gap)));
+    }
+
+    /// The silences become spans once everything is known; `open` is the one that has no end.
+    fn tell_silences(&mut self, open: Option<Gap>) {
+        let gaps = std::mem::take(&mut self.gaps);
+        let went_on = std::mem::take(&mut self.went_on);
+        let last_run = self.run;
+        for of_run in gaps.chunk_by(|a, b| a.0 == b.0) {
+            let gaps: Vec<Gap> = of_run.iter().map(|(_, gap)| *gap).collect();
+            self.run = of_run.first().map_or(last_run, |(run, _)| *run);
+            for (from, to) in quiet::without(&gaps, went_on.clone(), self.silence_ms) {
+                let sketch = Sketch { name: "silence".into(), ..Sketch::default() };
+                if let Some(index) = self.push(Track::Silence, from, to, sketch)
+                    && let Some((_, draft)) = self.drafts.get_mut(index)
+                {
+                    draft.span.open = open.is_some_and(|open| open.1 == to);
+                }
+            }
         }
+        self.run = last_run;
     }
 
     /// A new span; where it is, unless there are too many.

@@ -31,8 +31,10 @@ pub(super) fn assign(mut drafts: Vec<(Track, Span)>) -> (Vec<Lane>, Vec<Span>) {
             None => free.len() - 1,
         };
         if let Some(until) = free.get_mut(row) {
-            // What took no time still takes room, or two of one moment would hide each other.
-            *until = (*until).max(span.end_ms).max(span.start_ms.saturating_add(1));
+            // What took no time still takes room, or two of one moment would hide each other. Of
+            // states there is only one at a time.
+            let room = u64::from(!matches!(track, Track::Run | Track::Health));
+            *until = (*until).max(span.end_ms).max(span.start_ms.saturating_add(room));
         }
         span.lane = first + row;
         spans.push(span);

@@ -78,6 +78,34 @@ impl Quiet {
     }
 }
 
+/// What is left of gaps when it turns out that something was open after all, as far as it is still
+/// long enough. Both are in the order of time.
+pub(super) fn without(gaps: &[Gap], mut busy: Vec<Gap>, least_ms: u64) -> Vec<Gap> {
+    let least_ms = i64::try_from(least_ms).unwrap_or(i64::MAX);
+    busy.sort_unstable();
+    // Apart from each other, their ends are sorted as well.
+    let mut apart: Vec<Gap> = Vec::with_capacity(busy.len());
+    for (from, to) in busy {
+        match apart.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => apart.push((from, to)),
+        }
+    }
+    let mut left = Vec::with_capacity(gaps.len());
+    for (from, to) in gaps {
+        let mut from = *from;
+        let first = apart.partition_point(|busy| busy.1 <= from);
+        let within = apart.iter().skip(first).take_while(|busy| busy.0 < *to);
+        for busy in within {
+            left.push((from, busy.0));
+            from = busy.1;
+        }
+        left.push((from, *to));
+    }
+    left.retain(|(from, to)| to.saturating_sub(*from) >= least_ms);
+    left
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,5 +125,15 @@ mod tests {
         assert_eq!(quiet.excuse(60_000, false), None, "nobody had prompted it");
         assert_eq!(quiet.end(70_000), Some((60_000, 70_000)));
         assert_eq!(quiet.end(80_000), None);
+    }
+
+    #[test]
+    fn what_was_busy_after_all_was_not_silent() {
+        let busy = vec![(35, 60), (12, 20), (15, 18)];
+        assert_eq!(
+            without(&[(0, 30), (40, 50), (70, 90)], busy, 10),
+            [(0, 12), (20, 30), (70, 90)]
+        );
+        assert_eq!(without(&[(0, 5)], Vec::new(), 5), [(0, 5)]);
     }
 }

@@ -167,6 +167,7 @@ fn presumed_ends_give_way_to_real_ones() {
     assert_eq!(span.outcome.as_deref(), Some("presumed complete"));
     let timeline = fold([OPENED, SPAWNED, &call, &presumed, &result]);
     assert_eq!(told(&timeline, Track::Tool), [(Track::Tool, 0, 1000, 8000, false, "Bash")]);
+    assert_eq!(told(&timeline, Track::Silence), [], "it was busy after all");
     let span = timeline.spans.iter().find(|span| span.kind.is_some()).unwrap();
     assert_eq!((span.outcome.as_deref(), span.output.as_deref()), (Some("ok"), Some("made")));
 }

@@ -210,6 +210,7 @@ impl Fold<'_> {
         } else if let Some(early) = self.presumed.remove(&item.id) {
             // It was taken for complete and was not: it ends now.
             if let Some((_, draft)) = self.drafts.get_mut(early) {
+                self.went_on.push((draft.end, at));
                 draft.end = at.max(draft.start);
                 draft.span.outcome = None;
             }
