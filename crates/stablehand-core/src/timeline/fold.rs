@@ -43,6 +43,7 @@ pub struct Fold<'r> {
     first: Option<i64>,
     last: i64,
     run: usize,
+    turns: usize,
     /// A process was told of; in a log without, the first line says that there is one.
     spawned: bool,
     about: About,
@@ -120,6 +121,7 @@ impl<'r> Fold<'r> {
             first: None,
             last: 0,
             run: 0,
+            turns: 0,
             spawned: false,
             about: About::default(),
             skipped: 0,

@@ -9,63 +9,93 @@ pub(super) struct Colour {
     pub(super) title: &'static str,
     pub(super) day: &'static str,
     pub(super) night: &'static str,
+    /// The colour of what is written on it, a class of [`AROUND`].
+    pub(super) ink: &'static str,
 }
 
-const fn colour(
+/// A strong colour: white is written on it by day, and black by night.
+const fn strong(
     class: &'static str,
     title: &'static str,
     day: &'static str,
     night: &'static str,
 ) -> Colour {
-    Colour { class, title, day, night }
+    Colour { class, title, day, night, ink: "on-strong" }
+}
+
+/// A faint colour: written on as on the background.
+const fn faint(
+    class: &'static str,
+    title: &'static str,
+    day: &'static str,
+    night: &'static str,
+) -> Colour {
+    Colour { class, title, day, night, ink: "ink" }
+}
+
+/// A bright colour: black by day and by night.
+const fn bright(
+    class: &'static str,
+    title: &'static str,
+    day: &'static str,
+    night: &'static str,
+) -> Colour {
+    Colour { class, title, day, night, ink: "black" }
 }
 
 /// All colours of spans, in the order of the legend.
-pub(super) const SPANS: [Colour; 21] = [
-    colour("thinking", "thinking", "#b9a5e2", "#7a67ab"),
-    colour("text", "text", "#4a5468", "#c3cad8"),
-    colour("execute", "command", "#3f74d8", "#6a9bf4"),
-    colour("read", "read", "#2b9486", "#4fbfae"),
-    colour("search", "search", "#6a9a2c", "#98c956"),
-    colour("edit", "edit", "#c07a15", "#e5a850"),
-    colour("fetch", "fetch", "#8a5ad1", "#b08df2"),
-    colour("other", "other tool", "#748096", "#8d99b0"),
-    colour("agent", "other agent", "#c8477f", "#f083b3"),
-    colour("failed", "failed", "#d43d3d", "#f0706c"),
-    colour("refused", "refused", "#e0a800", "#f0c74a"),
-    colour("question", "question", "#e3b341", "#d9b14a"),
-    colour("hook", "hook", "#94795a", "#bda688"),
-    colour("note", "note", "#6b7d95", "#93a4bb"),
-    colour("retry", "retry", "#e2702a", "#f79c5c"),
-    colour("silence", "silence", "#a8a296", "#6f7480"),
-    colour("run", "run", "#e4e7ee", "#2b313d"),
-    colour("turn", "turn", "#d3dcf0", "#303d57"),
-    colour("calm", "health", "#d8e8dc", "#2a3f35"),
-    colour("quiet", "quiet", "#f3dfae", "#584a23"),
-    colour("stop", "stop or verdict", "#b3261e", "#ff8a80"),
+pub(super) const SPANS: [Colour; 24] = [
+    faint("thinking", "thinking", "#cdbdf0", "#5d4d88"),
+    strong("text", "text", "#4a5468", "#c3cad8"),
+    strong("execute", "command", "#3f74d8", "#6a9bf4"),
+    strong("read", "read", "#23877a", "#4fbfae"),
+    strong("search", "search", "#5c8a1e", "#98c956"),
+    strong("edit", "edit", "#b06c0a", "#e5a850"),
+    strong("fetch", "fetch", "#8a5ad1", "#b08df2"),
+    strong("other", "other tool", "#6f7b91", "#8d99b0"),
+    strong("agent", "other agent", "#c8477f", "#f083b3"),
+    strong("failed", "failed", "#d03838", "#f0706c"),
+    bright("refused", "refused", "#f2b824", "#f0c74a"),
+    bright("question", "question", "#f7d774", "#d9b14a"),
+    strong("hook", "hook", "#94795a", "#bda688"),
+    strong("note", "note", "#6b7d95", "#93a4bb"),
+    strong("retry", "retry", "#d9621b", "#f79c5c"),
+    faint("silence", "silence", "#a8a296", "#6f7480"),
+    faint("run", "run", "#e6e8ee", "#2b313d"),
+    faint("turn", "turn", "#dbe3f4", "#2c3850"),
+    faint("broken", "broken off", "#f7d6d3", "#552a2b"),
+    faint("calm", "working", "#d9eade", "#284034"),
+    faint("busy", "in a tool", "#d5e3f8", "#24395c"),
+    faint("patient", "starting, waiting, ending", "#ebe9e4", "#2f3136"),
+    faint("quiet", "quiet", "#f6e3b4", "#584a23"),
+    strong("stop", "stop or verdict", "#b3261e", "#ff8a80"),
 ];
 
-/// The colours of everything else: background, text, what is less important, lines, odd rows.
-pub(super) const AROUND: [Colour; 7] = [
-    colour("bg", "", "#fdfdfc", "#14171c"),
-    colour("ink", "", "#20242c", "#e8eaef"),
-    colour("dim", "", "#646b78", "#99a1b0"),
-    colour("line", "", "#e3e4e8", "#272c35"),
-    colour("band", "", "#f5f5f6", "#191d24"),
-    colour("on-dark", "", "#ffffff", "#10131a"),
-    colour("accent", "", "#3f74d8", "#6a9bf4"),
+/// The colours of everything else: background, text, what is less important, lines.
+pub(super) const AROUND: [Colour; 8] = [
+    faint("bg", "", "#fdfdfc", "#14171c"),
+    faint("ink", "", "#20242c", "#e8eaef"),
+    faint("dim", "", "#5f6673", "#99a1b0"),
+    faint("line", "", "#e3e4e8", "#272c35"),
+    faint("band", "", "#f5f5f6", "#1b1f27"),
+    faint("on-strong", "", "#ffffff", "#10131a"),
+    faint("black", "", "#1c1f26", "#10131a"),
+    faint("accent", "", "#3f74d8", "#6a9bf4"),
 ];
 
 /// The place of a span's colour in [`SPANS`].
 pub(super) fn of(track: Track, span: &Span) -> usize {
     let class = match (track, span.tone) {
-        (Track::Tool | Track::SubAgent | Track::Note | Track::Run | Track::Turn, Tone::Bad) => {
-            "failed"
-        }
+        (Track::Tool | Track::SubAgent | Track::Note, Tone::Bad) => "failed",
+        (Track::Run | Track::Turn, Tone::Bad | Tone::Warn) => "broken",
         (Track::Approval, Tone::Bad) | (Track::Tool | Track::SubAgent, Tone::Warn) => "refused",
         (Track::Health, Tone::Bad) | (Track::Verdict | Track::Stop, _) => "stop",
         (Track::Health, Tone::Warn) => "quiet",
-        (Track::Health, _) => "calm",
+        (Track::Health, _) => match span.name.as_str() {
+            "working" => "calm",
+            "in tool" => "busy",
+            _ => "patient",
+        },
         (Track::Tool, _) => match span.kind {
             Some("execute") => "execute",
             Some("read") => "read",
@@ -86,11 +116,6 @@ pub(super) fn of(track: Track, span: &Span) -> usize {
         (Track::Silence, _) => "silence",
     };
     SPANS.iter().position(|colour| colour.class == class).unwrap_or(0)
-}
-
-/// Whether a name is written into spans of this colour in the colour of text, not of the background.
-pub(super) fn is_pale(class: &str) -> bool {
-    matches!(class, "run" | "turn" | "calm" | "quiet")
 }
 
 /// Whether spans of this track are moments by nature, and drawn as marks.

@@ -24,8 +24,8 @@ struct Data<'t> {
     timeline: &'t Timeline,
     /// Titles of the tracks by their names.
     tracks: Vec<(&'static str, &'static str)>,
-    /// Class and title of each colour, and whether text on it is dark by day.
-    colours: Vec<(&'static str, &'static str, bool)>,
+    /// Class and title of each colour, and the colour of text on it.
+    colours: Vec<(&'static str, &'static str, &'static str)>,
     /// The colour of each span.
     colour_of: Vec<usize>,
     headline: Vec<String>,
@@ -38,10 +38,7 @@ pub(super) fn draw(timeline: &Timeline) -> Result<String, Failure> {
     let data = Data {
         timeline,
         tracks: Track::ALL.iter().map(|track| (track.name(), track.title())).collect(),
-        colours: SPANS
-            .iter()
-            .map(|colour| (colour.class, colour.title, colour::is_pale(colour.class)))
-            .collect(),
+        colours: SPANS.iter().map(|colour| (colour.class, colour.title, colour.ink)).collect(),
         colour_of,
         headline: headline(timeline),
     };

@@ -36,8 +36,8 @@ const STEPS: [u64; 29] = [
 /// The smallest step with no more than `most` marks.
 pub(super) fn step(length_ms: u64, most: usize) -> u64 {
     let least = length_ms.div_ceil(most.max(1) as u64).max(1);
-    let last = STEPS[STEPS.len() - 1];
-    STEPS.into_iter().find(|step| *step >= least).unwrap_or(least.div_ceil(last) * last)
+    let longest = STEPS[STEPS.len() - 1];
+    STEPS.into_iter().find(|step| *step >= least).unwrap_or(least.div_ceil(longest) * longest)
 }
 
 /// What is written at a mark, given the step: no more than is needed.

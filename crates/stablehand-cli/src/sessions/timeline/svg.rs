@@ -93,7 +93,7 @@ fn style() -> String {
         "text{font:11px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace}\
          .h{font-size:15px;font-weight:600}.e{text-anchor:end}.m{text-anchor:middle}\
          .g{stroke-width:1;shape-rendering:crispEdges}.open{stroke-dasharray:3 2}\
-         rect.silence.s{fill:url(#hatch)}",
+         .b{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}.k{stroke-width:1}",
     );
     let rules = |night: bool| {
         let mut css = String::new();
@@ -103,8 +103,12 @@ fn style() -> String {
             if colour.class == "line" {
                 let _infallible = write!(css, ".g{{stroke:{}}}", value(colour));
             }
+            // Names beside bars stand out from the lines of the axis, bars from their neighbours.
+            if colour.class == "bg" {
+                let _infallible = write!(css, ".b,.k{{stroke:{}}}", value(colour));
+            }
             if colour.class == "ink" {
-                let _infallible = write!(css, ".open{{stroke:{}}}", value(colour));
+                let _infallible = write!(css, ".s.open{{stroke:{}}}", value(colour));
             }
         }
         css
@@ -178,6 +182,7 @@ impl Picture<'_> {
             );
         }
         let mut rest = spans;
+        let mut before = MARGIN;
         while let Some((first, later)) = rest.split_first() {
             // Everything that lies within the same pixel as the first, and in its colour.
             let until = self.x(first.start_ms) + 1.0;
@@ -190,19 +195,26 @@ impl Picture<'_> {
             let (with, after) = later.split_at(hidden);
             rest = after;
             if with.is_empty() {
-                let next = after.first().map_or(self.width - RIGHT, |next| self.x(next.start_ms));
-                self.span(out, lane.track, top, first, next);
+                let next = after.first().map_or(self.width - 4.0, |next| self.x(next.start_ms));
+                self.span(out, lane.track, top, first, (before, next));
             } else {
                 self.many(out, lane.track, top, first, with);
             }
+            let ends = with.iter().chain([first]).map(|span| self.x(span.end_ms));
+            before = ends.fold(before, f64::max);
         }
     }
 
-    fn span(&self, out: &mut String, track: Track, top: f64, span: &Span, next: f64) {
-        let class = SPANS.get(colour::of(track, span)).map_or("note", |colour| colour.class);
+    fn span(&self, out: &mut String, track: Track, top: f64, span: &Span, around: (f64, f64)) {
+        let colour = SPANS.get(colour::of(track, span));
+        let (class, ink) = colour.map_or(("note", "ink"), |colour| (colour.class, colour.ink));
         let (x, y) = (self.x(span.start_ms), top + (LANE - BAR) / 2.0);
         let wide = (self.x(span.end_ms) - x).max(LEAST);
-        let open = if span.open { " open" } else { "" };
+        let edge = match (span.open, wide > 4.0) {
+            (true, _) => " k open",
+            (false, true) => " k",
+            (false, false) => "",
+        };
         let times = format!("data-start=\"{}\" data-end=\"{}\"", span.start_ms, span.end_ms);
         let tip = markup(&tip(track, span));
         if colour::is_mark(track, span) {
@@ -220,12 +232,11 @@ impl Picture<'_> {
             let round = if wide > 6.0 { 3.0 } else { 0.5 };
             let _infallible = write!(
                 out,
-                "<rect class=\"s {class}{open}\" {times} x=\"{x:.2}\" y=\"{y:.1}\" \
+                "<rect class=\"s {class}{edge}\" {times} x=\"{x:.2}\" y=\"{y:.1}\" \
                  width=\"{wide:.2}\" height=\"{BAR}\" rx=\"{round}\"><title>{tip}</title></rect>"
             );
         }
         let name = name(track, span);
-        let ink = if colour::is_pale(class) { "ink" } else { "on-dark" };
         let inside = ((wide - 10.0) / LETTER) as usize;
         let baseline = top + 15.0;
         if wide > 40.0 && track != Track::Silence {
@@ -236,13 +247,19 @@ impl Picture<'_> {
                 x + 5.0
             );
         } else {
-            let begin = x + wide.max(if colour::is_mark(track, span) { 5.0 } else { 0.0 }) + 4.0;
-            let free = ((next - begin - 4.0) / LETTER).max(0.0) as usize;
-            if free >= 4 {
-                let text = markup(&fit(&name, free));
+            let off = if colour::is_mark(track, span) { 9.0 } else { 4.0 };
+            let letters = |pixels: f64| (pixels / LETTER).max(0.0) as usize;
+            let right = letters(around.1 - x - wide - off - 4.0);
+            let left = letters(x - off - around.0 - 8.0);
+            // At the left only where it does not fit at the right, and there is more room.
+            let leftwards = name.width() > right && left > right;
+            let (room, at, side) =
+                if leftwards { (left, x - off, " e") } else { (right, x + wide + off, "") };
+            if room >= 4 {
+                let text = markup(&fit(&name, room));
                 let _infallible = write!(
                     out,
-                    "<text class=\"dim\" x=\"{begin:.1}\" y=\"{baseline:.1}\">{text}</text>"
+                    "<text class=\"b dim{side}\" x=\"{at:.1}\" y=\"{baseline:.1}\">{text}</text>"
                 );
             }
         }
@@ -312,7 +329,12 @@ fn name(track: Track, span: &Span) -> String {
     match track {
         Track::Silence => length,
         Track::Run => format!("{} · {}", span.name, span.outcome.as_deref().unwrap_or("not ended")),
-        Track::Text | Track::Thinking | Track::Turn | Track::Tool | Track::Approval
+        Track::Text
+        | Track::Thinking
+        | Track::Turn
+        | Track::Tool
+        | Track::SubAgent
+        | Track::Approval
             if !text.is_empty() =>
         {
             text

@@ -19,7 +19,7 @@ use std::time::Duration;
 const MARGIN: usize = 10;
 
 /// A mark of the axis needs so many columns.
-const MARK: usize = 12;
+const MARK: usize = 10;
 
 /// So many of the longest calls are listed.
 const LONGEST: usize = 6;
@@ -80,6 +80,8 @@ fn place(ms: u64, length_ms: u64, columns: usize) -> usize {
 
 fn lane_of(row: &mut Row, track: Track, spans: &[Span], length_ms: u64) {
     let room = row.columns();
+    // Up to which column something has been drawn or written.
+    let mut used = 0;
     for (number, span) in spans.iter().enumerate() {
         let look = look_of(track, span);
         let next = spans.get(number + 1).map_or(room, |next| place(next.start_ms, length_ms, room));
@@ -99,26 +101,30 @@ fn lane_of(row: &mut Row, track: Track, spans: &[Span], length_ms: u64) {
         // Halves of columns, so that what follows closely is seen to follow.
         let from = place(span.start_ms, length_ms, room * 2).min(room * 2 - 1);
         let to = place(span.end_ms, length_ms, room * 2).clamp(from + 1, room * 2);
-        let mut end = match mark(track, span) {
-            Some(sign) => {
-                row.sign(from / 2, sign, look);
-                from / 2 + 1
-            }
-            None => {
-                row.block(from, to, fill(track), look);
-                to.div_ceil(2)
-            }
+        let mut end = if let Some(sign) = mark(track, span) {
+            row.sign(from / 2, sign, look);
+            from / 2 + 1
+        } else {
+            row.block(from, to, fill(track), look);
+            to.div_ceil(2)
         };
         if span.open && end > 0 {
             end = end.max(from / 2 + 1);
             row.sign(end - 1, '▶', look);
         }
-        let free = next.saturating_sub(end + 1);
         let name = name_behind(track, span);
-        if free > LEAST_NAME && !name.is_empty() {
-            let behind = if span.tone == Tone::Bad { Look::Bad } else { Look::Dim };
-            row.write(end + 1, &fit(&name, free - 1), behind);
+        let behind = if span.tone == Tone::Bad { Look::Bad } else { Look::Dim };
+        let right = next.saturating_sub(end + 2);
+        let left = (from / 2).saturating_sub(used + 2);
+        // Before it only where it does not fit behind it, and there is more room.
+        if width(&name) > right && left > right.max(LEAST_NAME) {
+            let name = fit(&name, left);
+            row.write(from / 2 - width(&name) - 1, &name, behind);
+        } else if right > LEAST_NAME {
+            row.write(end + 1, &fit(&name, right), behind);
+            end += 1 + width(&name).min(right);
         }
+        used = used.max(end);
     }
 }
 
@@ -145,13 +151,12 @@ fn fill(track: Track) -> char {
 
 fn look_of(track: Track, span: &Span) -> Look {
     match (track, span.tone) {
-        (Track::Silence, _) => Look::Dim,
+        (Track::Silence, _) | (Track::Health, Tone::Plain) => Look::Dim,
         (Track::Thinking, _) => Look::Violet,
         (Track::Text, _) => Look::Blue,
         (_, Tone::Bad) => Look::Bad,
         (_, Tone::Warn) | (Track::Approval | Track::Retry, _) => Look::Warn,
         (_, Tone::Good) => Look::Good,
-        (Track::Health, Tone::Plain) => Look::Dim,
         (_, Tone::Plain) => Look::Plain,
     }
 }
@@ -203,9 +208,8 @@ fn longest(timeline: &Timeline, columns: usize, paint: Paint) -> String {
     calls.sort_by_key(|span| std::cmp::Reverse(span.length_ms().max(span.own_ms.unwrap_or(0))));
     calls.truncate(LONGEST);
     calls.sort_by_key(|span| span.start_ms);
-    let mut table = Table::headed(&["AT", "TOOK", "TOOL", "", "WHAT"]);
-    let fixed: usize = 62;
-    for span in calls {
+    let mut rows: Vec<[(String, Look); 4]> = Vec::new();
+    for span in &calls {
         let look = match span.tone {
             Tone::Good => Look::Good,
             Tone::Warn => Look::Warn,
@@ -213,13 +217,19 @@ fn longest(timeline: &Timeline, columns: usize, paint: Paint) -> String {
             Tone::Plain => Look::Dim,
         };
         let outcome = if span.open { "open" } else { span.outcome.as_deref().unwrap_or("") };
-        table.row(vec![
+        rows.push([
             (human(Duration::from_millis(span.start_ms)), Look::Dim),
             (lengths(span.length_ms(), span.own_ms), Look::Plain),
             (excerpt(span.name.as_bytes(), 14), Look::Plain),
             (excerpt(outcome.as_bytes(), 12), look),
-            (fit(&one_line(&span.text), columns.saturating_sub(fixed).max(16)), Look::Plain),
         ]);
+    }
+    let widest = |column: usize| rows.iter().map(|row| width(&row[column].0)).max().unwrap_or(0);
+    let before: usize = (0..4).map(|column| widest(column).max(4) + 2).sum();
+    let mut table = Table::headed(&["AT", "TOOK", "TOOL", "", "WHAT"]);
+    for (row, span) in rows.into_iter().zip(&calls) {
+        let what = fit(&one_line(&span.text), columns.saturating_sub(before).max(16));
+        table.row(row.into_iter().chain([(what, Look::Plain)]).collect());
     }
     let title = match all {
         1 => "the only call".to_owned(),

@@ -128,7 +128,8 @@ impl Fold<'_> {
             }
             span.open = true;
         }
-        let sketch = Sketch { name: "turn".into(), text, ..Sketch::default() };
+        self.turns += 1;
+        let sketch = Sketch { name: format!("turn {}", self.turns), text, ..Sketch::default() };
         self.begin(Key::Turn, Track::Turn, at, sketch);
     }
 

@@ -93,7 +93,8 @@
     switch (lane(span).track) {
       case "silence": return human(span.end_ms - span.start_ms);
       case "run": return `${span.name} · ${span.outcome || "not ended"}`;
-      case "turn": case "text": case "thinking": case "tool": case "approval": return text || span.name;
+      case "turn": case "text": case "thinking": case "tool": case "sub_agent": case "approval":
+        return text || span.name;
       case "verdict": case "stop": case "note": case "retry":
         return text ? `${span.name}: ${text}` : span.name;
       default: return span.name;
@@ -106,7 +107,7 @@
     const style = getComputedStyle(document.documentElement);
     const get = (name) => style.getPropertyValue(`--${name}`).trim();
     palette = { spans: colours.map(([name]) => get(name)) };
-    for (const name of ["bg", "ink", "dim", "line", "band", "on-dark", "accent"]) palette[name] = get(name);
+    for (const name of ["bg", "ink", "dim", "line", "band", "on-strong", "black", "accent"]) palette[name] = get(name);
     palette.hatch = hatch(get("silence"));
     mapPicture = null;
   }
@@ -238,7 +239,8 @@
       pen.lineTo(x, middle + 6); pen.lineTo(x - 6, middle);
       pen.closePath();
     } else {
-      pen.roundRect(x, y, wide, BAR, wide > 8 ? 4 : Math.min(1.5, wide / 2));
+      // A hair narrower than it is, so that neighbours stay two.
+      pen.roundRect(x, y, wide > 4 ? wide - 0.75 : wide, BAR, wide > 8 ? 4 : Math.min(1.5, wide / 2));
     }
     pen.fill();
     if (span.open) {
@@ -260,17 +262,30 @@
     const left = Math.max(x, LABELS), inside = Math.min(x + wide, width) - left - 10;
     const middle = row.top + LANE / 2 + 0.5;
     if (inside > 26 && !silence) {
-      pen.fillStyle = colours[span.colour][2] ? palette.ink : palette["on-dark"];
+      pen.fillStyle = palette[colours[span.colour][2]];
       pen.fillText(cut(pen, nameOf(span), inside), left + 5, middle);
       return;
     }
-    const next = row.spans[at + 1];
-    const begin = Math.max(x + wide, LABELS) + (span.mark ? 9 : 5);
+    // Beside it, where there is more room; at the left only where the name does not fit at the right.
+    const next = row.spans[at + 1], before = row.reach[at - 1];
+    const off = span.mark ? 9 : 5;
+    const begin = Math.max(x + wide, LABELS) + off;
     const free = Math.min(next ? xOf(next.start_ms) : width, width) - begin - 6;
-    if (free > 34) {
-      pen.fillStyle = palette.dim;
-      pen.fillText(cut(pen, nameOf(span), free), begin, middle);
-    }
+    const ending = x - off, behind = before === undefined ? LABELS : Math.max(xOf(before), LABELS);
+    const name = nameOf(span);
+    const leftwards = ending - behind - 8 > free && cut(pen, name, free) !== name;
+    const room = leftwards ? ending - behind - 8 : free;
+    if (room <= 34 || ending < LABELS - 10 && leftwards) return;
+    const shown = cut(pen, name, room);
+    pen.textAlign = leftwards ? "right" : "left";
+    const place = leftwards ? ending : begin;
+    // The lines of the axis are not to run through it.
+    pen.strokeStyle = palette.bg;
+    pen.lineWidth = 3;
+    pen.strokeText(shown, place, middle);
+    pen.fillStyle = palette.dim;
+    pen.fillText(shown, place, middle);
+    pen.textAlign = "left";
   }
   const widths = new Map();
   function cut(pen, text, pixels) {

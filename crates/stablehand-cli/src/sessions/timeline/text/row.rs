@@ -28,9 +28,9 @@ impl Row {
         for half in from..to {
             let Some(covered) = self.halves.get_mut(half / 2) else { return };
             if half % 2 == 0 {
-                covered.0 = true
+                covered.0 = true;
             } else {
-                covered.1 = true
+                covered.1 = true;
             }
             let sign = match (fill, *covered) {
                 // Only the full block has halves.
