@@ -6,6 +6,7 @@ mod approvals;
 mod find;
 mod read;
 mod show;
+mod timeline;
 
 use crate::failure::Failure;
 
@@ -14,11 +15,14 @@ use crate::failure::Failure;
 pub enum SessionsCommand {
     /// Show a run from its log: what was said and done, or what was asked and decided
     Show(show::ShowArgs),
+    /// Draw what happened when: in the terminal, as a picture, or as a page to zoom and search in
+    Timeline(timeline::TimelineArgs),
 }
 
 /// Runs it.
 pub fn main(command: &SessionsCommand) -> Result<u8, Failure> {
     match command {
         SessionsCommand::Show(args) => show::main(args),
+        SessionsCommand::Timeline(args) => timeline::main(args),
     }
 }

@@ -28,6 +28,7 @@ pub mod speak;
 pub mod terminal;
 pub mod text;
 pub mod time;
+pub mod timeline;
 pub mod transcript;
 
 pub use decode::{Decode, Depth, Dialect};

@@ -9,6 +9,8 @@
 //! [`llm`] is a fake model service that the real agent programs can be pointed at, and [`real`]
 //! prepares a home for each of these programs.
 //!
+//! [`browser`] opens the pages that we write, in a real Chromium where there is one.
+//!
 //! It knows the binaries only from outside: their flags, exit codes and log format. Nothing of the
 //! product depends on it.
 #![expect(
@@ -22,6 +24,7 @@
 struct TheExampleInTheReadme;
 
 pub mod agent;
+pub mod browser;
 pub mod census;
 pub mod env;
 pub mod fixtures;

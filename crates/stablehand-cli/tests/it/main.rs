@@ -44,3 +44,5 @@ mod talk;
 mod terminal;
 #[cfg(test)]
 mod text_mode;
+#[cfg(test)]
+mod timeline;

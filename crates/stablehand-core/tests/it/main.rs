@@ -11,3 +11,4 @@ mod replay;
 #[cfg(feature = "schema")]
 mod schema;
 mod shape;
+mod timeline;
