@@ -76,6 +76,8 @@ impl EventReader {
                     self.session = None;
                     self.hooked = Hooked::default();
                     self.answered.clear();
+                    self.stdout.forget();
+                    self.stderr.forget();
                     if let Some(run) = fields.get("run").and_then(Value::string) {
                         self.run = RunId(run);
                     }
@@ -156,6 +158,7 @@ impl EventReader {
             joined = whole;
             (joined.as_slice(), cut)
         } else {
+            reader.forget();
             (bytes, false)
         };
         match stream {
