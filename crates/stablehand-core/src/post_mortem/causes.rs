@@ -13,13 +13,13 @@ mod tools;
 
 use super::Sure;
 use super::facts::{Facts, Seen};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The most causes that a report names: a list of everything says nothing.
 const NAMED: usize = 3;
 
 /// What a run may have ended of, or suffered from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CauseKind {
@@ -159,6 +159,80 @@ pub enum CauseKind {
     WouldHaveKilled,
     /// Lines of the log are damaged.
     Damaged,
+}
+
+impl CauseKind {
+    /// All of them, in the order of the document.
+    pub const ALL: &[CauseKind] = &[
+        CauseKind::LimitSet,
+        CauseKind::Interrupted,
+        CauseKind::ReaderGone,
+        CauseKind::NotStarted,
+        CauseKind::SessionTaken,
+        CauseKind::KeeperLost,
+        CauseKind::HooksInactive,
+        CauseKind::LogFailed,
+        CauseKind::Unfinished,
+        CauseKind::NotLoggedIn,
+        CauseKind::RateLimited,
+        CauseKind::QuotaUsedUp,
+        CauseKind::ServiceOverloaded,
+        CauseKind::ConversationTooLong,
+        CauseKind::NetworkFailed,
+        CauseKind::ModelUnavailable,
+        CauseKind::RequestRefused,
+        CauseKind::ResumeRefused,
+        CauseKind::NotTrusted,
+        CauseKind::ToolFailed,
+        CauseKind::AgentFailed,
+        CauseKind::ModelRefused,
+        CauseKind::AgentLimit,
+        CauseKind::TurnCancelled,
+        CauseKind::RetriesInVain,
+        CauseKind::NobodyAnswered,
+        CauseKind::Denied,
+        CauseKind::OpenQuestion,
+        CauseKind::Crashed,
+        CauseKind::Killed,
+        CauseKind::OutOfMemory,
+        CauseKind::DiskFull,
+        CauseKind::BrokenInstall,
+        CauseKind::OutputLost,
+        CauseKind::ResultLost,
+        CauseKind::SaidNothing,
+        CauseKind::PromptRefused,
+        CauseKind::ForeignLines,
+        CauseKind::WaitsForStdin,
+        CauseKind::SlowStart,
+        CauseKind::NoStart,
+        CauseKind::BackgroundHeld,
+        CauseKind::AfterSuspend,
+        CauseKind::BusySilence,
+        CauseKind::UnseenTool,
+        CauseKind::Stalled,
+        CauseKind::TooImpatient,
+        CauseKind::OnlyKeepalives,
+        CauseKind::Livelock,
+        CauseKind::ProcessStopped,
+        CauseKind::StuckInKernel,
+        CauseKind::WaitsForKey,
+        CauseKind::WaitsForInput,
+        CauseKind::EndlessCommand,
+        CauseKind::WaitsForPermission,
+        CauseKind::ToolTooSlow,
+        CauseKind::ToolSilent,
+        CauseKind::NoExit,
+        CauseKind::LeftBehind,
+        CauseKind::Survivors,
+        CauseKind::NeededKill,
+        CauseKind::LostCompletion,
+        CauseKind::LogDegraded,
+        CauseKind::HookTrouble,
+        CauseKind::Starved,
+        CauseKind::ClockSetBack,
+        CauseKind::WouldHaveKilled,
+        CauseKind::Damaged,
+    ];
 }
 
 /// A cause that fits.

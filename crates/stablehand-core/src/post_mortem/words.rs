@@ -298,14 +298,17 @@ impl Facts {
             },
             Last::Retry => match self.retries.last() {
                 Some(retry) => {
-                    format!("It tried to reach its model again: {}.", retry.text.trim_end())
+                    format!(
+                        "It tried to reach its model again: {}.",
+                        retry.text.trim_end().trim_end_matches('.')
+                    )
                 }
                 None => "It tried to reach its model again.".to_owned(),
             },
             Last::TurnEnd => match &self.turn_end {
                 Some((_, TurnEnd::Done)) => "It had delivered its result.".to_owned(),
                 Some((seen, _)) => {
-                    format!("Its turn was over: {}.", seen.text.trim_end_matches('.'))
+                    format!("Its turn was over: {}.", seen.text.trim_end().trim_end_matches('.'))
                 }
                 None => "Its turn was over.".to_owned(),
             },

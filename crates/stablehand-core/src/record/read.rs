@@ -146,7 +146,10 @@ fn raw_record<'a>(fields: &Object<'a>, stream: Stream, part: bool) -> Option<Rec
         Stream::Stdout => ("raw_text", "raw_b64"),
         Stream::Stderr => ("line", "line_b64"),
     };
-    let verbatim = if stream == Stream::Stdout { fields.exact_tail("raw") } else { None };
+    // A log that went through another tool may have its members in another order; then the value is
+    // all that there is.
+    let exact = || fields.exact_tail("raw").or_else(|| Some(fields.get("raw")?.raw()));
+    let verbatim = if stream == Stream::Stdout { exact() } else { None };
     let bytes: Cow<'a, [u8]> = if let Some(bytes) = verbatim {
         Cow::Borrowed(bytes)
     } else if let Some(text) = fields.get(text).and_then(Value::str) {

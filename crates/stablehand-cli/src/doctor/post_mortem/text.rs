@@ -26,8 +26,10 @@ pub(super) fn of(report: &Report, log: &Path, paint: Paint) -> String {
     page.causes(report);
     page.processes(report);
     page.stops(report);
-    page.notes("Last events", &report.last_events);
-    page.silences(report);
+    if report.standing != Standing::Well {
+        page.notes("Last events", &report.last_events);
+        page.silences(report);
+    }
     page.retries(report);
     page.notes("Denied, or answered by nobody", &report.refusals);
     page.notes("The end of standard error", &report.stderr);
@@ -86,15 +88,15 @@ impl Page {
         facts.extend((!outcome.is_empty()).then(|| outcome.clone()));
         facts.extend(ended.exit_code.map(|code| format!("exit status {code}")));
         facts.extend(ended.agent.map(|exit| agent_exit(exit, ended.forced)));
-        let line = if facts.is_empty() {
-            ended.text.clone()
-        } else {
-            format!("{}: {}", facts.join(", "), ended.text)
+        let line = |name: &str, said: &str| {
+            let said = plain(said).replace(['\n', '\t'], " ");
+            self.paint.wrapped(&format!("{}{name:<9}{said}", " ".repeat(INDENT)), INDENT + 9)
         };
-        let text = self.paint.wrapped(
-            &format!("{}ended    {}", " ".repeat(INDENT), plain(&line).replace(['\n', '\t'], " ")),
-            INDENT + 9,
-        );
+        let text = if facts.is_empty() {
+            line("ended", &ended.text)
+        } else {
+            line("ended", &facts.join(", ")) + &line("because", &ended.text)
+        };
         let painted = match report.standing {
             Standing::Well => self.paint.good(&outcome),
             Standing::Open => self.paint.warn(&outcome),

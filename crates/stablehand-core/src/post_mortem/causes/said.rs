@@ -39,9 +39,13 @@ pub(super) fn by_the_end(facts: &Facts) -> Option<Finding> {
 }
 
 fn failure_of(facts: &Facts, kind: FailureKind, seen: &Seen) -> Finding {
-    // That something inside failed is what is left when its words say nothing else.
-    let sure = if kind == FailureKind::Internal { Sure::Possible } else { Sure::Likely };
-    failure(facts, kind, sure, seen)
+    if kind == FailureKind::Internal {
+        // It is what is left when its words say nothing else.
+        let why =
+            "The agent reported an error, in words that name nothing that is known to go wrong.";
+        return Finding { why: why.to_owned(), ..failure(facts, kind, Sure::Possible, seen) };
+    }
+    failure(facts, kind, Sure::Likely, seen)
 }
 
 /// It said so on either stream, did nothing new after that, and then ended or went quiet.

@@ -156,7 +156,8 @@ impl Facts {
         let id = short(id);
         let question = self.questions.take(|open| open.id == id);
         let by_nobody = NOBODY.contains(&by);
-        let is_refusal = matches!(choice, "deny" | "denied" | "decline" | "cancel" | "abort");
+        let is_refusal =
+            matches!(choice, "deny" | "denied" | "decline" | "rejected" | "cancel" | "abort");
         if is_refusal || by_nobody {
             let what = question.map(|question| question.seen.text).unwrap_or_default();
             let text = format!("{what}: {choice}, by {by}");
