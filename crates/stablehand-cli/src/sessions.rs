@@ -3,8 +3,8 @@
 //! One module a command; `read` and `find` serve them all. What the records mean is core's.
 
 mod approvals;
-mod find;
-mod read;
+pub(crate) mod find;
+pub(crate) mod read;
 mod show;
 mod timeline;
 

@@ -48,8 +48,10 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use limits::reasons;
 pub use limits::{ClassLimits, Limits, ToolDefault, WitnessPolicy};
 pub use message::{Action, Input, Judgement, Status};
+pub(crate) use words::{BUSY, STARVED, SUSPENDED};
 
 use crate::event::{EventKind, Health, Item, ItemBody, TextRole, Tool, Unrecognized};
 use crate::id::{ItemId, digest64};

@@ -1,6 +1,6 @@
 //! Which log is meant: a path, a session, a run, or the newest.
 
-use super::read::each_line;
+use super::read::lines_of;
 use crate::failure::Failure;
 use stablehand_core::id::SessionId;
 use stablehand_core::json::Value;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// The word for the newest.
-pub(super) const LATEST: &str = "latest";
+pub(crate) const LATEST: &str = "latest";
 
 /// The log that is meant; of several of one session, the newest.
-pub(super) fn log(which: &str, folder: &Path) -> Result<PathBuf, Failure> {
+pub(crate) fn log(which: &str, folder: &Path) -> Result<PathBuf, Failure> {
     let path = PathBuf::from(which);
     if path.is_file() {
         return Ok(path);
@@ -74,7 +74,7 @@ fn newest_first(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 
 fn has_run(log: &Path, run: &str) -> Result<bool, Failure> {
     let mut found = false;
-    each_line(log, |line| {
+    lines_of(log, |line| {
         // Few records are worth a closer look.
         if !found && line.get(..160).unwrap_or(line).windows(13).any(|w| w == b"agent_spawned") {
             let record = Record::read(line);

@@ -255,7 +255,7 @@ impl Monitor {
         self.not_before = t.plus(by);
         let why = if busy {
             let (used, window) = (words::span(tree_cpu), words::span(window));
-            format!("the agent's processes are busy: {used} of processor time in {window}")
+            format!("{}: {used} of processor time in {window}", words::BUSY)
         } else {
             "the agent is active beside its output".to_owned()
         };
@@ -266,7 +266,7 @@ impl Monitor {
         self.clock.skip(gap, now);
         self.asked = None;
         if !self.is_over() {
-            let why = format!("our own loop did not run for {}", words::span(gap));
+            let why = format!("{} for {}", words::STARVED, words::span(gap));
             out.push(Action::LimitsMoved { by: gap, why });
         }
     }
@@ -277,7 +277,7 @@ impl Monitor {
         }
         self.restart(t);
         self.after_suspend = true;
-        let why = format!("the machine was suspended for {}", words::span(gap));
+        let why = format!("{} for {}", words::SUSPENDED, words::span(gap));
         out.push(Action::LimitsMoved { by: gap, why });
     }
 

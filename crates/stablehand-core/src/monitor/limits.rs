@@ -209,7 +209,7 @@ impl Limits {
 }
 
 /// Whether a model's name speaks of reasoning. A wrong yes costs minutes, a wrong no costs work.
-fn reasons(model: &str) -> bool {
+pub(crate) fn reasons(model: &str) -> bool {
     let name = model.to_ascii_lowercase();
     name.contains("think")
         || name.contains("reason")
