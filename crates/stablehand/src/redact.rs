@@ -64,6 +64,19 @@ impl<S: Show> Redacting<S> {
         }
     }
 
+    /// Shows what was held back: nothing follows. A log may end anywhere.
+    pub fn finish(&mut self) -> io::Result<()> {
+        if let Some(redactor) = self.redactor.clone() {
+            self.let_go(&redactor)?;
+        }
+        self.inner.pause()
+    }
+
+    /// Whom it redacted for.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+
     /// A piece of an item's text.
     fn piece(
         &mut self,
