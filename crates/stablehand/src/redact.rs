@@ -237,6 +237,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_held_back_comes_at_the_end() {
+        let seen = Seen::default();
+        let redaction = Redaction::from(Redactor::builder().value("kN0wn-Value_42").build());
+        let mut face = Redacting::new(seen.clone(), Some(&redaction));
+        let (run, at) = (RunId("r".into()), UnixMillis(0));
+        let last = Event::stamp(Seq(1), at, None, run, Origin::Agent, piece(1, "see kN0wn-Va"));
+        face.event(&last).unwrap();
+        assert!(seen.0.lock().unwrap().is_empty());
+        face.finish().unwrap();
+        assert_eq!(*seen.0.lock().unwrap(), [last]);
+    }
+
+    #[test]
     fn lines_on_standard_error_are_redacted() {
         let line = |text: &str| EventKind::ProcessStderr { text: text.into() };
         let events = shown(vec![line("plain"), line("it is kN0wn-Value_42!")]);

@@ -124,6 +124,7 @@ impl Glance {
         let mut reader = EventReader::new(Dialect::Cursor, Depth::Full);
         let mut events = Vec::new();
         let mut said = String::new();
+        let mut started_in = None;
         while file.read_until(b'\n', &mut line)? > 0 {
             let record = Record::read(line.strip_suffix(b"\n").unwrap_or(&line));
             if let Record::Decision { at, message, fields } = &record {
@@ -139,7 +140,7 @@ impl Glance {
                     }
                     "agent_spawned" | "spawn_failed" => {
                         self.agent = text(fields, "agent").or(self.agent.take());
-                        self.cwd = self.cwd.take().or_else(|| text(fields, "cwd"));
+                        started_in = started_in.or_else(|| workspace(fields));
                     }
                     "session_started" => self.session(fields),
                     _ => {}
@@ -170,6 +171,8 @@ impl Glance {
             line.clear();
         }
         self.title = self.title.take().or_else(|| title(&said));
+        // Where we started it counts for more than where it says that it is.
+        self.cwd = started_in.or(self.cwd.take());
         Ok(())
     }
 
@@ -200,12 +203,25 @@ impl Glance {
     fn session(&mut self, fields: &Object<'_>) {
         self.session = text(fields, "session_id").map(SessionId).or(self.session.take());
         self.model = text(fields, "model").or(self.model.take());
-        self.cwd = text(fields, "cwd").or(self.cwd.take());
+        self.cwd = self.cwd.take().or_else(|| text(fields, "cwd"));
     }
 }
 
 fn text(fields: &Object<'_>, name: &str) -> Option<String> {
     fields.get(name).and_then(Value::string).filter(|text| !text.is_empty())
+}
+
+/// The folder that an agent was told to work in, or started in.
+fn workspace(fields: &Object<'_>) -> Option<String> {
+    let argv: Vec<String> = fields
+        .get("argv")
+        .and_then(|argv| serde_json::from_slice(argv.raw()).ok())
+        .unwrap_or_default();
+    let mut told = argv.into_iter().skip_while(|word| word != "--workspace").skip(1);
+    match (told.next(), text(fields, "cwd")) {
+        (Some(told), Some(cwd)) => Some(Path::new(&cwd).join(told).display().to_string()),
+        (told, cwd) => told.or(cwd),
+    }
 }
 
 fn title(text: &str) -> Option<String> {

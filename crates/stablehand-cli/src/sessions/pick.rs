@@ -1,39 +1,25 @@
 //! A list to choose from by typing: what is typed filters, the best match stands first.
 //!
-//! [`Finder`] is the state and what keys do to it, and draws; [`choose`] is the terminal around it.
-//! It draws on the alternate screen, so that nothing is left behind, and gives the terminal back
-//! however it is left.
+//! Owns the state of the list, what keys do to it, and how it is drawn. Which bytes are which key is
+//! `keys`', the terminal is `seat`'s.
 
-use crate::ask::keyboard::{Keyboard, Typed};
+mod keys;
+mod seat;
+
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::signals::Attention;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use keys::Key;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
-use signal_hook::iterator::Signals;
-use std::io::{self, Write as _};
+use seat::{Came, Seat};
+use std::fmt::Write as _;
 use std::time::Duration;
-
-/// Between two looks at what no key tells: signals, a terminal that is gone.
-const TICK: u16 = 200;
-
-/// The rest of a sequence follows its beginning within this; a lone escape is a key.
-const SEQUENCE: u16 = 40;
 
 /// More than this is no search.
 const LONGEST_QUERY: usize = 200;
 
-/// Where nobody says how large the terminal is.
-const USUAL_SIZE: (usize, usize) = (80, 24);
-
 /// Below this many columns there is no room for a folder.
 const ROOM_FOR_PLACE: usize = 70;
-
-/// The alternate screen, and back.
-const ENTER: &str = "\x1b[?1049h";
-const LEAVE: &str = "\x1b[?1049l";
 
 /// One that can be chosen; everything in it is fit for a terminal.
 #[derive(Clone, Debug, Default)]
@@ -48,25 +34,6 @@ pub(super) struct Choice {
     pub(super) place: String,
     /// What is searched too, and not shown.
     pub(super) more: String,
-}
-
-/// A key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
-    Char(char),
-    Up,
-    Down,
-    PageUp,
-    PageDown,
-    First,
-    Last,
-    Backspace,
-    DeleteWord,
-    DeleteAll,
-    Enter,
-    Cancel,
-    /// Something that means nothing here.
-    Nothing,
 }
 
 /// What follows from a key.
@@ -164,20 +131,20 @@ impl Finder {
         let mut out = String::from("\x1b[?7l\x1b[H");
         let (dim, bold, plain) =
             if colour { ("\x1b[2m", "\x1b[1m", "\x1b[0m") } else { ("", "", "") };
-        let query: String = last_chars(&self.query, cols.saturating_sub(3));
-        out.push_str(&format!("> {query}\x1b[K\r\n"));
+        let query = last_chars(&self.query, cols.saturating_sub(3));
+        let _infallible = write!(out, "> {query}\x1b[K\r\n");
         let count = format!("  {}/{}", self.found.len(), self.choices.len());
         let help = "  enter: resume   esc: leave";
         let help = if cols > count.len() + help.len() { help } else { "" };
-        out.push_str(&format!("{dim}{count}{help}{plain}\x1b[K"));
+        let _infallible = write!(out, "{dim}{count}{help}{plain}\x1b[K");
         for (place, index) in self.found.iter().enumerate().skip(top).take(page) {
             let Some(choice) = self.choices.get(*index) else { continue };
             let row = row(choice, cols.saturating_sub(3));
             let (mark, look) = if place == self.at { ("▌ ", bold) } else { ("  ", "") };
-            out.push_str(&format!("\r\n{look}{mark}{row}{plain}\x1b[K"));
+            let _infallible = write!(out, "\r\n{look}{mark}{row}{plain}\x1b[K");
         }
         let column = 3 + query.chars().count();
-        out.push_str(&format!("\x1b[J\x1b[?7h\x1b[1;{column}H"));
+        let _infallible = write!(out, "\x1b[J\x1b[?7h\x1b[1;{column}H");
         out
     }
 }
@@ -199,7 +166,8 @@ fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
-    let short: String = text.chars().take(most.saturating_sub(1)).collect();
+    let Some(room) = most.checked_sub(1) else { return String::new() };
+    let short: String = text.chars().take(room).collect();
     short + "…"
 }
 
@@ -207,7 +175,8 @@ fn cut_front(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
-    format!("…{}", last_chars(text, most.saturating_sub(1)))
+    let Some(room) = most.checked_sub(1) else { return String::new() };
+    format!("…{}", last_chars(text, room))
 }
 
 fn last_chars(text: &str, most: usize) -> String {
@@ -227,106 +196,13 @@ pub(super) fn age(ago: Duration) -> String {
     }
 }
 
-/// The keys in what was typed, and what of it is not whole yet.
-fn keys(bytes: &[u8]) -> (Vec<Key>, Vec<u8>) {
-    let mut keys = Vec::new();
-    let mut rest = bytes;
-    while let Some((&first, after)) = rest.split_first() {
-        rest = after;
-        let key = match first {
-            0x1b => {
-                let Some((key, behind)) = sequence(after) else {
-                    return (keys, [&[0x1b], after].concat());
-                };
-                rest = behind;
-                key
-            }
-            b'\r' | b'\n' => Key::Enter,
-            0x7f | 0x08 => Key::Backspace,
-            // Ctrl-C, Ctrl-D, Ctrl-G.
-            0x03 | 0x04 | 0x07 => Key::Cancel,
-            // Ctrl-P and Ctrl-K, Ctrl-N.
-            0x10 | 0x0b => Key::Up,
-            0x0e => Key::Down,
-            0x15 => Key::DeleteAll,
-            0x17 => Key::DeleteWord,
-            0x00..=0x1f => Key::Nothing,
-            _ => {
-                let whole = [&[first], after].concat();
-                let len = match first {
-                    0x00..=0x7f => 1,
-                    0xc0..=0xdf => 2,
-                    0xe0..=0xef => 3,
-                    0xf0..=0xf7 => 4,
-                    _ => 0,
-                };
-                let Some(char) = whole.get(..len) else { return (keys, whole) };
-                rest = after.get(len.max(1) - 1..).unwrap_or_default();
-                let char = std::str::from_utf8(char).ok().and_then(|text| text.chars().next());
-                char.filter(|c| !c.is_control()).map_or(Key::Nothing, Key::Char)
-            }
-        };
-        keys.push(key);
-    }
-    (keys, Vec::new())
-}
-
-/// The key of an escape sequence, without its escape; none where it is not whole.
-fn sequence(bytes: &[u8]) -> Option<(Key, &[u8])> {
-    let (&kind, after) = bytes.split_first()?;
-    if !matches!(kind, b'[' | b'O') {
-        // Escape and something else that was typed right behind it.
-        return Some((Key::Cancel, after));
-    }
-    let end = after.iter().position(|byte| matches!(byte, 0x40..=0x7e))?;
-    let (parameters, behind) = after.split_at(end);
-    let (&last, behind) = behind.split_first()?;
-    let key = match (last, parameters) {
-        (b'A', _) => Key::Up,
-        (b'B', _) => Key::Down,
-        (b'H', _) | (b'~', b"1" | b"7") => Key::First,
-        (b'F', _) | (b'~', b"4" | b"8") => Key::Last,
-        (b'~', b"5") => Key::PageUp,
-        (b'~', b"6") => Key::PageDown,
-        _ => Key::Nothing,
-    };
-    Some((key, behind))
-}
-
-/// The terminal while the list is on it.
-struct Seat {
-    keyboard: Keyboard,
-    signals: Signals,
-    colour: bool,
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let _nobody_there = io::stderr().write_all(LEAVE.as_bytes());
-        self.keyboard.put_back();
-    }
-}
-
-/// What came.
-enum Came {
-    Keys(Vec<Key>),
-    Resized,
-    Signal(i32),
-    Gone,
-}
-
 /// Lets a person choose; the place in the list, or none.
 pub(super) fn choose(choices: Vec<Choice>, env: &Env) -> Result<Option<usize>, Failure> {
-    let failed = |error: io::Error| Failure::new(format!("failed to use the terminal: {error}"));
-    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGWINCH]).map_err(failed)?;
-    let keyboard = Keyboard::open(Attention::default()).map_err(failed)?;
-    let mut seat = Seat { keyboard, signals, colour: !env.no_color };
+    let mut seat = Seat::take()?;
     let mut finder = Finder::new(choices);
-    seat.keyboard.take_every_key();
-    seat.say(ENTER);
     loop {
         let size = seat.size();
-        seat.say(&finder.frame(size, seat.colour));
+        seat::say(&finder.frame(size, !env.no_color));
         match seat.wait() {
             Came::Keys(keys) => {
                 for key in keys {
@@ -347,61 +223,5 @@ pub(super) fn choose(choices: Vec<Choice>, env: &Env) -> Result<Option<usize>, F
     }
 }
 
-impl Seat {
-    fn say(&self, text: &str) {
-        let mut out = io::stderr().lock();
-        let _nobody_there = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    }
-
-    fn size(&self) -> (usize, usize) {
-        match terminal_size::terminal_size_of(self.keyboard.fd()) {
-            Some((cols, rows)) => (usize::from(cols.0.max(10)), usize::from(rows.0.max(3))),
-            None => USUAL_SIZE,
-        }
-    }
-
-    /// Waits for keys, or for a reason to draw anew or to leave.
-    fn wait(&mut self) -> Came {
-        let mut typed: Vec<u8> = Vec::new();
-        loop {
-            for signal in self.signals.pending() {
-                if signal != SIGWINCH {
-                    return Came::Signal(signal);
-                }
-                if typed.is_empty() {
-                    return Came::Resized;
-                }
-            }
-            self.keyboard.keep_keys();
-            let bound = if typed.is_empty() { TICK } else { SEQUENCE };
-            let mut fds = [PollFd::new(self.keyboard.fd(), PollFlags::POLLIN)];
-            let told = poll(&mut fds, PollTimeout::from(bound)).unwrap_or(0);
-            let events = fds.first().and_then(PollFd::revents).unwrap_or(PollFlags::empty());
-            if told == 0 {
-                if typed.is_empty() {
-                    continue;
-                }
-                // What is still not whole was no sequence: an escape alone is a key.
-                let (mut found, rest) = keys(&typed);
-                found.extend((rest.first() == Some(&0x1b)).then_some(Key::Cancel));
-                return Came::Keys(found);
-            }
-            if events.contains(PollFlags::POLLIN) && self.keyboard.is_ours() {
-                match self.keyboard.read() {
-                    Typed::Bytes(bytes) => typed.extend(bytes),
-                    Typed::Nothing => continue,
-                    Typed::End | Typed::Gone => return Came::Gone,
-                }
-                let (found, rest) = keys(&typed);
-                // What is whole waits for the rest; there is hardly ever any.
-                if rest.is_empty() {
-                    return Came::Keys(found);
-                }
-            } else if events.intersects(PollFlags::POLLHUP | PollFlags::POLLERR) {
-                return Came::Gone;
-            } else {
-                std::thread::sleep(Duration::from_millis(u64::from(TICK)));
-            }
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

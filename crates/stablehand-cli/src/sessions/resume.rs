@@ -135,7 +135,7 @@ fn picked(folder: &Path, env: &Env) -> Result<Option<Glance>, Failure> {
         age: seen.began.map(|began| pick::age(now.since(began))).unwrap_or_default(),
         agent: plain(seen.agent.as_deref().unwrap_or_default()),
         title: seen.title.clone().unwrap_or_else(|| "(nothing was said)".to_owned()),
-        place: plain(seen.cwd.as_deref().unwrap_or_default()),
+        place: at_home(seen.cwd.as_deref().unwrap_or_default(), env),
         more: format!(
             "{} {}",
             plain(seen.session.as_ref().map(|it| it.0.as_str()).unwrap_or_default()),
@@ -144,6 +144,16 @@ fn picked(folder: &Path, env: &Env) -> Result<Option<Glance>, Failure> {
     });
     let rows = rows.collect();
     Ok(pick::choose(rows, env)?.map(|index| sessions.swap_remove(index)))
+}
+
+/// A folder as a person writes it.
+fn at_home(folder: &str, env: &Env) -> String {
+    let home = env.home.as_deref().filter(|home| *home != Path::new("/"));
+    match home.and_then(|home| Path::new(folder).strip_prefix(home).ok()) {
+        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Some(rest) => format!("~/{}", plain(&rest.display().to_string())),
+        None => plain(folder),
+    }
 }
 
 /// The sessions of a folder that can be resumed, the newest first; each once, with what it began with.

@@ -173,6 +173,27 @@ impl Story {
         }
     }
 
+    fn asked(&mut self, id: &str, what: &str, why: Option<&str>, at: UnixMillis) {
+        // Where a policy hands a question on to a person it comes again, and is the same.
+        if !self.asked.contains_key(id) {
+            let asked =
+                What::Asked { what: what.to_owned(), why: why.map(str::to_owned), answer: None };
+            let place = self.add(at, asked);
+            self.asked.insert(id.to_owned(), place);
+        }
+    }
+
+    fn answered(&mut self, id: &str, choice: &str, by: &str, at: UnixMillis) {
+        let given = Some((choice.to_owned(), by.to_owned()));
+        let place = self.asked.remove(id);
+        let open = place.and_then(|place| self.entries.get_mut(place));
+        if let Some(Entry { what: What::Asked { answer, .. }, .. }) = open {
+            *answer = given;
+        } else {
+            self.add(at, What::Asked { what: String::new(), why: None, answer: given });
+        }
+    }
+
     fn take(&mut self, event: &Event) {
         let at = UnixMillis::from_rfc3339(&event.at).unwrap_or_default();
         match &event.event {
@@ -189,24 +210,9 @@ impl Story {
             EventKind::ItemDelta { id, role, text } => self.grew(*id, *role, text, at),
             EventKind::ItemCompleted { item } => self.over(item, at),
             EventKind::ApprovalRequested { id, what, why, .. } => {
-                // Where a policy hands a question on to a person it comes again, and is the same.
-                if !self.asked.contains_key(id) {
-                    let asked = What::Asked { what: what.clone(), why: why.clone(), answer: None };
-                    let place = self.add(at, asked);
-                    self.asked.insert(id.clone(), place);
-                }
+                self.asked(id, what, why.as_deref(), at);
             }
-            EventKind::ApprovalResolved { id, choice, by } => {
-                let given = Some((choice.clone(), by.clone()));
-                let place = self.asked.remove(id);
-                match place.and_then(|place| self.entries.get_mut(place)) {
-                    Some(Entry { what: What::Asked { answer, .. }, .. }) => *answer = given,
-                    _ => {
-                        let what = String::new();
-                        self.add(at, What::Asked { what, why: None, answer: given });
-                    }
-                }
-            }
+            EventKind::ApprovalResolved { id, choice, by } => self.answered(id, choice, by, at),
             EventKind::TurnContinued { prompt, by, .. } => {
                 self.add(at, What::Continued { prompt: prompt.clone(), by: by.clone() });
             }

@@ -18,7 +18,7 @@ const NAME: usize = 24;
 
 /// One call, for programs.
 #[derive(Debug, Serialize)]
-struct Call<'a> {
+struct Row<'a> {
     run: Option<&'a RunId>,
     call: &'a CallId,
     /// When it began.
@@ -44,7 +44,7 @@ pub(super) fn print(story: &Story, json: bool, env: &Env) -> Result<u8, Failure>
         })
         .collect();
     if json {
-        let calls: Vec<Call<'_>> = calls.into_iter().map(|(entry, did)| call(entry, did)).collect();
+        let calls: Vec<Row<'_>> = calls.into_iter().map(|(entry, did)| call(entry, did)).collect();
         let text = serde_json::to_string_pretty(&calls)
             .map_err(|error| Failure::new(format!("failed to write the calls: {error}")))?;
         return manage::print(&(text + "\n"));
@@ -59,8 +59,8 @@ pub(super) fn print(story: &Story, json: bool, env: &Env) -> Result<u8, Failure>
     manage::print(&table.render(Paint::new(env), 0))
 }
 
-fn call<'a>(entry: &'a Entry, did: &'a Did) -> Call<'a> {
-    Call {
+fn call<'a>(entry: &'a Entry, did: &'a Did) -> Row<'a> {
+    Row {
         run: did.run.as_ref(),
         call: &did.tool.call,
         at: entry.at.rfc3339(),

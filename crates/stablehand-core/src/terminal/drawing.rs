@@ -58,8 +58,12 @@ impl DrawOnly {
                 State::Control
             }
             (State::Escape, b']' | b'P' | b'X' | b'^' | b'_') => State::TextSequence,
-            // Who are you, the modes of the keypad, and an end without a beginning.
-            (State::Escape, b'Z' | b'=' | b'>' | b'\\') => State::Text,
+            // A question who we are, the modes of the keypad, an end without a beginning; a sequence
+            // that was given up; the end of a text.
+            (State::Escape, b'Z' | b'=' | b'>' | b'\\')
+            | (State::Control | State::TextSequence | State::Leaving, 0x18 | 0x1a)
+            | (State::TextSequence | State::Leaving, 0x07)
+            | (State::Leaving, b'\\') => State::Text,
             (State::Escape, _) => {
                 out.extend_from_slice(&[0x1b, byte]);
                 State::Text
@@ -70,8 +74,6 @@ impl DrawOnly {
                 }
                 State::Text
             }
-            // Given up.
-            (State::Control | State::TextSequence | State::Leaving, 0x18 | 0x1a) => State::Text,
             // A control character within a sequence acts at once, as it does on a real terminal.
             (State::Control, 0x00..=0x1f) => {
                 out.push(byte);
@@ -84,7 +86,6 @@ impl DrawOnly {
                 }
                 State::Control
             }
-            (State::TextSequence | State::Leaving, 0x07) | (State::Leaving, b'\\') => State::Text,
             (State::TextSequence | State::Leaving, 0x1b) => State::Leaving,
             (State::TextSequence | State::Leaving, _) => State::TextSequence,
         };
@@ -112,11 +113,11 @@ impl DrawOnly {
 
     /// Of a list of modes, those that are about the screen.
     fn modes(&self, last: u8, out: &mut Vec<u8>) {
-        let (mark, list, known) = match self.sequence.strip_prefix(b"?") {
-            Some(list) => (&b"?"[..], list, MODES),
+        let (mark, numbers, known) = match self.sequence.strip_prefix(b"?") {
+            Some(numbers) => (&b"?"[..], numbers, MODES),
             None => (&b""[..], self.sequence.as_slice(), PLAIN_MODES),
         };
-        let modes = list.split(|byte| *byte == b';').filter(|mode| known.contains(mode));
+        let modes = numbers.split(|byte| *byte == b';').filter(|mode| known.contains(mode));
         for mode in modes {
             out.extend_from_slice(b"\x1b[");
             out.extend_from_slice(mark);

@@ -155,11 +155,11 @@ fn terminal(log: &Path, redaction: Option<&Redaction>, mut film: Film) -> Result
                 };
                 match (message.as_ref(), side("cols"), side("rows")) {
                     ("agent_spawned", Some(cols), Some(rows)) => {
-                        let size = TerminalSize::new(cols, rows);
+                        let screen = TerminalSize::new(cols, rows);
                         if film.begun {
-                            film.frame(*at, "r", &size.to_string())
+                            film.frame(*at, "r", &screen.to_string())
                         } else {
-                            film.begin((size.cols(), size.rows()), *at)
+                            film.begin((screen.cols(), screen.rows()), *at)
                         }
                     }
                     ("terminal_resized", Some(cols), Some(rows)) => {

@@ -139,6 +139,9 @@ fn inline(text: &str) -> String {
 /// A span of code that no backtick in it can end.
 fn code(text: &str) -> String {
     let text = one_line(text);
+    if text.contains('<') {
+        return format!("<code>{}</code>", entities(&text));
+    }
     let ticks = "`".repeat(longest_run(&text, '`') + 1);
     // A space between, where the code itself begins or ends so.
     let gap =

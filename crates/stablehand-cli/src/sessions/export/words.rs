@@ -32,13 +32,11 @@ pub(super) fn title(seen: &Glance) -> String {
 pub(super) fn cut(text: &str) -> (String, Option<String>) {
     let text = plain(text);
     let mut kept = String::new();
-    let mut lines = 0;
-    for line in text.split_inclusive('\n') {
-        if lines == MOST_LINES || kept.len() + line.len() > MOST {
+    for line in text.split_inclusive('\n').take(MOST_LINES) {
+        if kept.len() + line.len() > MOST {
             break;
         }
         kept.push_str(line);
-        lines += 1;
     }
     if kept.is_empty() {
         // One line that is longer than everything that is shown.
