@@ -3,10 +3,18 @@
 //! One module a command; `read` and `find` serve them all. What the records mean is core's.
 
 mod approvals;
+mod export;
 pub(crate) mod find;
+mod glance;
+mod pick;
+mod play;
 pub(crate) mod read;
+mod resume;
 mod show;
+mod story;
+mod tail;
 mod timeline;
+mod tools;
 
 use crate::failure::Failure;
 
@@ -17,6 +25,12 @@ pub enum SessionsCommand {
     Show(show::ShowArgs),
     /// Draw what happened when: in the terminal, as a picture, or as a page to zoom and search in
     Timeline(timeline::TimelineArgs),
+    /// Export a run as a document: Markdown, a page of HTML, events, or a recording for asciinema
+    Export(export::ExportArgs),
+    /// Show the end of a run, and follow it while it goes on
+    Tail(tail::TailArgs),
+    /// Go on with a session: the right agent, in its workspace, with a new prompt
+    Resume(Box<resume::ResumeArgs>),
 }
 
 /// Runs it.
@@ -24,5 +38,8 @@ pub fn main(command: &SessionsCommand) -> Result<u8, Failure> {
     match command {
         SessionsCommand::Show(args) => show::main(args),
         SessionsCommand::Timeline(args) => timeline::main(args),
+        SessionsCommand::Export(args) => export::main(args),
+        SessionsCommand::Tail(args) => tail::main(args),
+        SessionsCommand::Resume(args) => resume::main(args),
     }
 }

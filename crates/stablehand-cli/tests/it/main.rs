@@ -35,6 +35,8 @@ mod replay;
 #[cfg(test)]
 mod run;
 #[cfg(test)]
+mod sessions;
+#[cfg(test)]
 mod settings;
 #[cfg(test)]
 mod support;

@@ -32,13 +32,15 @@ pub(crate) fn word<T: Serialize>(value: &T) -> String {
 }
 
 pub(super) fn spawned(spec: &RunSpec, keeper: &Keeper) -> Value {
+    // Whoever resumes the session later has to do so there.
+    let cwd = spec.launch.cwd.clone().or_else(crate::surroundings::working_folder);
     let mut fields = json!({
         "run": spec.run,
         "agent": spec.agent,
         "pid": keeper.agent_pid(),
         "keeper_pid": keeper.pid(),
         "argv": agent::redacted(&spec.launch),
-        "cwd": spec.launch.cwd,
+        "cwd": cwd,
         "prompt_bytes": spec.prompt.len(),
         "resumed_from": spec.resumed_from,
     });
