@@ -12,6 +12,7 @@
 pub mod continuation;
 pub mod decode;
 pub mod event;
+pub mod facts;
 pub mod hook;
 pub mod id;
 pub mod json;
@@ -22,6 +23,7 @@ pub mod policy;
 pub mod record;
 pub mod redact;
 pub mod replay;
+pub mod rerun;
 pub mod settings;
 pub mod speak;
 pub mod terminal;

@@ -49,7 +49,7 @@ mod words;
 mod tests;
 
 pub use limits::{ClassLimits, Limits, ToolDefault, WitnessPolicy};
-pub use message::{Action, Input, Judgement, Status};
+pub use message::{Action, Input, Judgement, Moved, Status};
 
 use crate::event::{EventKind, Health, Item, ItemBody, TextRole, Tool, Unrecognized};
 use crate::id::{ItemId, digest64};
