@@ -43,6 +43,7 @@ mod livelock;
 mod message;
 mod tools;
 mod trail;
+mod waits;
 mod words;
 
 #[cfg(test)]
@@ -50,6 +51,7 @@ mod tests;
 
 pub use limits::{ClassLimits, Limits, ToolDefault, WitnessPolicy};
 pub use message::{Action, Input, Judgement, Moved, Status};
+pub use waits::{TimeLimit, Wait};
 
 use crate::event::{EventKind, Health, Item, ItemBody, TextRole, Tool, Unrecognized};
 use crate::id::{ItemId, digest64};

@@ -13,19 +13,21 @@
 mod check;
 mod decision;
 mod ending;
-
+mod survey;
 mod tape;
+pub mod tune;
+mod what_if;
 
-
-
-
-
+#[cfg(test)]
+mod tests;
 
 pub use check::{Check, Difference, Report, Sort};
 pub use decision::Decision;
-
+#[cfg(test)]
+pub(crate) use survey::silences_of;
+pub use survey::{Hang, RunSilences, Silence, Survey};
 pub use tape::{Header, Step, Tape};
-
+pub use what_if::{Change, Finding, Hypothesis, WhatIf};
 
 use crate::monitor::{Action, Input, Monitor};
 use crate::time::Moment;
@@ -36,7 +38,7 @@ const MOST_TICKS: usize = 100_000;
 
 /// Until when the monitor's deadlines count before this input: while our own loop did not run,
 /// nobody could have judged.
-fn judged_until(input: Input<'_>, at: Moment) -> Moment {
+pub(crate) fn judged_until(input: Input<'_>, at: Moment) -> Moment {
     match input {
         Input::Gap(gap) => Moment(at.0.saturating_sub(gap)),
         _ => at,
@@ -45,7 +47,7 @@ fn judged_until(input: Input<'_>, at: Moment) -> Moment {
 
 /// Ticks at every deadline before `until`, each at its own moment. What comes at a deadline is
 /// read before it is judged.
-fn tick_until(monitor: &mut Monitor, until: Moment, out: &mut Vec<(Moment, Action)>) {
+pub(crate) fn tick_until(monitor: &mut Monitor, until: Moment, out: &mut Vec<(Moment, Action)>) {
     let mut actions = Vec::new();
     for _ in 0..MOST_TICKS {
         let Some(at) = monitor.deadline().filter(|at| *at < until) else { return };

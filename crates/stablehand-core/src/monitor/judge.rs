@@ -75,7 +75,7 @@ impl Monitor {
     }
 
     /// The limit on silence while no tool is open.
-    fn silence_limit(&self) -> Duration {
+    pub(super) fn silence_limit(&self) -> Duration {
         let limit = match self.phase {
             Phase::Starting => self.limits.startup,
             Phase::Prompted => self.limits.first_response,
@@ -114,7 +114,7 @@ impl Monitor {
 
     /// When background commands are to be stopped, where they may be what keeps the agent from
     /// ending: the model has spoken and nothing else is open.
-    fn stop_background_at(&self) -> Option<Moment> {
+    pub(super) fn stop_background_at(&self) -> Option<Moment> {
         let waits_for_them = self.phase == Phase::Working
             && self.last == Last::Message
             && self.tools.open() == 0

@@ -28,7 +28,7 @@ const MOST_IN_RUN: usize = 20;
 
 /// A deadline that nothing in the log answers for so long was missed. A loop that is late by more
 /// than half a second says so itself.
-const LATE: Duration = Duration::from_secs(5);
+const LATE: Duration = Duration::from_secs(3);
 
 /// How two runs of the same log differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -275,18 +275,23 @@ impl Run {
         dialect: Option<Dialect>,
         found: &mut Vec<Found>,
     ) {
+        if !matches!(input, Input::Gap(_) | Input::Suspended(_)) {
+            self.was_awake(at, found);
+        }
+        self.give(input, at, dialect);
+    }
+
+    /// Somebody should have judged before, where a deadline is long over.
+    fn was_awake(&mut self, at: Moment, found: &mut Vec<Found>) {
         if self.limited
-            && !matches!(input, Input::Gap(_) | Input::Suspended(_))
             && let Some(deadline) = self.monitor.deadline()
             && at > deadline.plus(LATE)
             && self.missed != Some(deadline)
         {
             self.missed = Some(deadline);
-            let by = human(at.since(deadline));
-            let what = format!("a judgement {by} before");
+            let what = format!("a judgement {} before", human(at.since(deadline)));
             found.push((Sort::Overslept, Some(what), None));
         }
-        self.give(input, at, dialect);
     }
 
     fn give(&mut self, input: Input<'_>, at: Moment, dialect: Option<Dialect>) {
@@ -313,6 +318,7 @@ impl Run {
         self.compared += 1;
         let due = self.monitor.deadline().is_some_and(|deadline| deadline <= at);
         if self.expected.is_empty() && self.limited && due {
+            self.was_awake(at, found);
             self.give(Input::Tick, at, dialect);
         }
         let place = self.expected.iter().position(|decision| decision.is_told_by(&recorded));

@@ -155,7 +155,8 @@ impl Tape {
         }
     }
 
-    fn moment(&self, at: UnixMillis) -> Moment {
+    /// The moment of the present run that a record of this time tells of.
+    pub(super) fn moment(&self, at: UnixMillis) -> Moment {
         Moment(at.since(self.anchor))
     }
 
@@ -336,10 +337,7 @@ fn told(message: &str, fields: &Object<'_>) -> Option<Input<'static>> {
             "witness" => Some(Input::Witness {
                 tree_cpu: ms("cpu_ms"),
                 window: ms("window_ms"),
-                other_activity: fields
-                    .get("other_activity")
-                    .and_then(Value::bool)
-                    .unwrap_or(false),
+                other_activity: fields.get("other_activity").and_then(Value::bool).unwrap_or(false),
             }),
             _ => None,
         },

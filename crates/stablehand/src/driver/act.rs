@@ -63,7 +63,12 @@ impl Driver<'_> {
                 );
             }
             Action::LimitsMoved { by, cause, why } => {
-                log.decide(Level::Info, "limits_moved", &notes::limits_moved(by, cause, &why), None);
+                log.decide(
+                    Level::Info,
+                    "limits_moved",
+                    &notes::limits_moved(by, cause, &why),
+                    None,
+                );
             }
             Action::ToolOpened(tool) => {
                 log.decide_known(Level::Debug, "tool_call_opened", &notes::opened(&tool), None);

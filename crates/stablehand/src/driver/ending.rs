@@ -1,8 +1,8 @@
 //! How a run ended, from what is known: the terminal event decides, never the exit code alone.
 
 use super::RunSpec;
-use super::{Facts, Progress};
 use super::stop::StopReason;
+use super::{Facts, Progress};
 use crate::agent::ExitMeaning;
 use crate::continuation::{Continuations, Continued};
 use crate::keeper::SpawnError;

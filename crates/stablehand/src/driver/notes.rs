@@ -1,7 +1,7 @@
 //! The fields of decision records, in one place, as `docs/log-format.md` lists them.
 
-use super::RunSpec;
 use super::Facts;
+use super::RunSpec;
 use super::stop::Stage;
 use crate::agent;
 use crate::keeper::{Keeper, SpawnError, Transport};

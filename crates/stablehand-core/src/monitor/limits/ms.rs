@@ -45,11 +45,9 @@ pub(super) mod or_none {
         deserializer: D,
     ) -> Result<Option<Duration>, D::Error> {
         let Some(ms) = Option::<f64>::deserialize(deserializer)? else { return Ok(None) };
-        // Nanoseconds, rounded: a fraction of a second in binary is hardly ever exact.
-        let nanos = (ms.fract() * 1e6).round();
-        let whole = Duration::try_from_secs_f64(ms.trunc() / 1e3).map_err(serde::de::Error::custom);
-        let whole = Duration::from_millis(u64::try_from(whole?.as_millis()).unwrap_or(u64::MAX));
-        Ok(Some(whole.saturating_add(Duration::from_nanos(nanos.max(0.0) as u64))))
+        // Nanoseconds, rounded: a fraction in binary is hardly ever exact. A cast never overflows.
+        let nanos = Duration::from_nanos((ms.fract() * 1e6).round() as u64);
+        Ok(Some(Duration::from_millis(ms.trunc() as u64).saturating_add(nanos)))
     }
 }
 
