@@ -95,7 +95,7 @@ fn markdown_cannot_be_broken_out_of() {
             Some(open) if *open == line => fence = None,
             Some(_) => {}
             None if ticks.len() >= 3 && !line.trim_start_matches('`').contains('`') => {
-                fence = Some(ticks)
+                fence = Some(ticks);
             }
             None => {
                 let ours = line
