@@ -19,7 +19,7 @@ const HEAD: usize = 8;
 /// Which log is meant.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogArgs {
-    /// Which: the path of a log, the id of a session or a run, or `latest`
+    /// Which: the path of a log, the id of a session or a run or its beginning, or `latest`
     #[arg(value_name = "LOG|ID|latest", default_value = find::LATEST)]
     which: String,
 

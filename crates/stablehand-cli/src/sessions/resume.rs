@@ -26,6 +26,10 @@ const MOST_OFFERED: usize = 500;
 
 /// Go on with a session
 #[derive(Debug, clap::Args)]
+// Known from the log, so not offered.
+#[command(mut_arg("agent", |arg| arg.hide(true)))]
+#[command(mut_arg("resume", |arg| arg.hide(true)))]
+#[command(mut_arg("continue_latest", |arg| arg.hide(true)))]
 pub struct ResumeArgs {
     /// Which: the id of a session or a run, its beginning, the path of a log, or `latest`.
     /// Without it a list is shown to choose from

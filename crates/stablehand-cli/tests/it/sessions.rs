@@ -44,8 +44,9 @@ impl Written {
     fn decision(&mut self, msg: &str, fields: Value) -> &mut Written {
         let mut record = json!({ "time": "2026-10-03T02:24:57.441Z", "level": "INFO", "msg": msg });
         record["ts"] = self.at.into();
-        for (name, value) in fields.as_object().unwrap() {
-            record[name] = value.clone();
+        let Value::Object(fields) = fields else { panic!("fields are an object") };
+        for (name, value) in fields {
+            record[name] = value;
         }
         self.lines.push(record.to_string());
         self
@@ -56,8 +57,9 @@ impl Written {
             "run": run, "agent": agent,
             "event": { "type": "process.spawned", "pid": 1, "argv": ["agent", "<b>"] },
         });
-        for (name, value) in more.as_object().unwrap() {
-            fields[name] = value.clone();
+        let Value::Object(more) = more else { panic!("fields are an object") };
+        for (name, value) in more {
+            fields[name] = value;
         }
         self.decision("agent_spawned", fields)
     }
@@ -67,7 +69,7 @@ impl Written {
         self.decision("run_ended", json!({ "outcome": outcome, "text": "over", "event": event }))
     }
 
-    fn raw(&mut self, line: Value) -> &mut Written {
+    fn raw(&mut self, line: &Value) -> &mut Written {
         let record = format!(
             r#"{{"time":"2026-10-03T02:24:57.441Z","level":"DEBUG","msg":"raw_event","recv_ts":{},"raw":{line}}}"#,
             self.at
@@ -78,18 +80,20 @@ impl Written {
 
     /// The beginning of a session in Cursor's words.
     fn session(&mut self, id: &str, cwd: &Path) -> &mut Written {
-        self.raw(json!({ "type": "system", "subtype": "init", "session_id": id, "model": "Pony 2",
-                         "cwd": cwd }));
+        self.raw(
+            &json!({ "type": "system", "subtype": "init", "session_id": id, "model": "Pony 2",
+                         "cwd": cwd }),
+        );
         self.decision("session_started", json!({ "session_id": id, "model": "Pony 2", "cwd": cwd }))
     }
 
     fn user(&mut self, text: &str) -> &mut Written {
-        self.raw(json!({ "type": "user", "message": { "role": "user",
+        self.raw(&json!({ "type": "user", "message": { "role": "user",
                          "content": [{ "type": "text", "text": text }] } }))
     }
 
     fn says(&mut self, text: &str) -> &mut Written {
-        self.raw(json!({ "type": "assistant", "message": { "role": "assistant",
+        self.raw(&json!({ "type": "assistant", "message": { "role": "assistant",
                          "content": [{ "type": "text", "text": text }] } }))
     }
 

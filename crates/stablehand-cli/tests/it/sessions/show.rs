@@ -164,7 +164,7 @@ fn secrets_are_taken_out_of_everything_but_the_bytes() {
         .session("s1", &env.work())
         .user(&format!("use {token}"))
         .says(&format!("I have {token}."))
-        .raw(json!({ "type": "tool_call", "subtype": "started", "call_id": "c1", "tool_call":
+        .raw(&json!({ "type": "tool_call", "subtype": "started", "call_id": "c1", "tool_call":
             { "shellToolCall": { "args": { "command": format!("curl -H {token}") } } } }))
         .ended("success")
         .save(&env, "a.jsonl");
@@ -230,7 +230,7 @@ fn the_end_of_a_text_that_broke_off_is_shown() {
     let mut log = Written::new("cursor");
     log.spawned("r1", "cursor", json!({})).session("s1", &env.work());
     for piece in ["The answer ", "is ", "Qx7fortytwo"] {
-        log.raw(json!({ "type": "assistant", "timestamp_ms": 1, "message": { "role": "assistant",
+        log.raw(&json!({ "type": "assistant", "timestamp_ms": 1, "message": { "role": "assistant",
                         "content": [{ "type": "text", "text": piece }] } }));
     }
     log.save(&env, "a.jsonl");
