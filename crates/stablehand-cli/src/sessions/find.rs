@@ -50,7 +50,8 @@ pub(super) fn log(which: &str, folder: &Path) -> Result<PathBuf, Failure> {
     .hint("give the path of a log, the id of a session or of a run, or `latest`"))
 }
 
-fn newest_first(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+/// The logs of a folder; none where there is no such folder.
+pub(super) fn newest_first(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
