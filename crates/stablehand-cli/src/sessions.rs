@@ -9,12 +9,14 @@ mod glance;
 mod pick;
 mod play;
 pub(crate) mod read;
+mod replay;
 mod resume;
 mod show;
 mod story;
 mod tail;
 mod timeline;
 mod tools;
+mod tune;
 
 use crate::failure::Failure;
 
@@ -31,6 +33,10 @@ pub enum SessionsCommand {
     Tail(tail::TailArgs),
     /// Go on with a session: the right agent, in its workspace, with a new prompt
     Resume(Box<resume::ResumeArgs>),
+    /// Play a run again from its log, check that it would be judged the same, or try other limits
+    Replay(Box<replay::ReplayArgs>),
+    /// Say what each value of each limit would have done to past runs, and which to choose
+    Tune(tune::TuneArgs),
 }
 
 /// Runs it.
@@ -41,5 +47,7 @@ pub fn main(command: &SessionsCommand) -> Result<u8, Failure> {
         SessionsCommand::Export(args) => export::main(args),
         SessionsCommand::Tail(args) => tail::main(args),
         SessionsCommand::Resume(args) => resume::main(args),
+        SessionsCommand::Replay(args) => replay::main(args),
+        SessionsCommand::Tune(args) => tune::main(args),
     }
 }

@@ -157,7 +157,7 @@ impl Check {
             }
             Step::Decided { decision, at } => {
                 if let Some(run) = run {
-                    run.decided(decision, at, dialect, &mut found);
+                    run.decided(&decision, at, dialect, &mut found);
                 }
             }
             Step::Resumed { at } => {
@@ -307,7 +307,7 @@ impl Run {
 
     fn decided(
         &mut self,
-        recorded: Decision,
+        recorded: &Decision,
         at: Moment,
         dialect: Option<Dialect>,
         found: &mut Vec<Found>,
@@ -321,7 +321,7 @@ impl Run {
             self.was_awake(at, found);
             self.give(Input::Tick, at, dialect);
         }
-        let place = self.expected.iter().position(|decision| decision.is_told_by(&recorded));
+        let place = self.expected.iter().position(|decision| decision.is_told_by(recorded));
         let Some(place) = place else {
             found.push((Sort::Unexpected, None, Some(recorded.to_string())));
             return;

@@ -354,7 +354,9 @@ fn a_clock_that_was_set_changes_nothing() {
     for line in log.lines() {
         if line.contains("tool_call_opened") && !moved {
             moved = true;
-            out += &format!("{{\"msg\":\"clock_stepped\",\"ts\":{BEGAN},\"by_ms\":-{by}}}\n");
+            let step = json!({ "msg": "clock_stepped", "ts": BEGAN, "by_ms": -by });
+            out.push_str(&step.to_string());
+            out.push('\n');
         }
         let fields: Value = serde_json::from_str(line).expect("JSON");
         let ts = fields["ts"].as_i64().or(fields["recv_ts"].as_i64()).expect("a time");
@@ -368,7 +370,9 @@ fn a_clock_that_was_set_changes_nothing() {
 
 fn what_if(log: &[u8], limits: impl Fn(Limits) -> Limits) -> Vec<Finding> {
     let mut what_if = WhatIf::new(|_, known| limits(known.cloned().unwrap_or(Limits::modern())));
-    lines(log).into_iter().for_each(|line| what_if.line(line));
+    for line in lines(log) {
+        what_if.line(line);
+    }
     what_if.finish()
 }
 
@@ -416,7 +420,9 @@ fn limits_on_use_can_be_tried_too() {
 fn survey(logs: &[Vec<u8>]) -> Vec<RunSilences> {
     let survey = |log: &Vec<u8>| {
         let mut survey = Survey::default();
-        lines(log).into_iter().for_each(|line| survey.line(line));
+        for line in lines(log) {
+            survey.line(line);
+        }
         survey.finish().0
     };
     logs.iter().flat_map(survey).collect()
@@ -434,11 +440,11 @@ fn silences_are_told_by_limit_and_by_how_they_ended() {
     slow.line(RESULT);
     slow.pass(ms(1500), ms(0));
     let runs = survey(&[hung(), slow.end()]);
-    let [hung, slow] = runs.as_slice() else { panic!("{runs:?}") };
-    assert_eq!(hung.silences[&TimeLimit::Idle].survived, ms(12_000));
-    let hang = hung.hang.expect("a hang");
+    let [stuck, slow] = runs.as_slice() else { panic!("{runs:?}") };
+    assert_eq!(stuck.silences[&TimeLimit::Idle].survived, ms(12_000));
+    let hang = stuck.hang.expect("a hang");
     assert_eq!(hang.limit, TimeLimit::Idle);
-    assert_eq!((hung.agent.as_str(), hung.model.as_deref()), ("cursor", Some("m")));
+    assert_eq!((stuck.agent.as_str(), stuck.model.as_deref()), ("cursor", Some("m")));
     let survived = |limit| slow.silences[&limit].survived;
     assert_eq!(survived(TimeLimit::Startup), ms(3000));
     assert_eq!(survived(TimeLimit::FirstResponse), ms(8000));

@@ -83,7 +83,7 @@ fn trial(runs: &[&RunSilences], limit: TimeLimit) -> Option<Trial> {
         return None;
     }
     let survived = runs.iter().map(|run| survived(run, limit)).max().unwrap_or_default();
-    let proposed = (met >= ENOUGH).then(|| propose(survived));
+    let proposed = (met >= ENOUGH).then(|| propose(limit, survived));
     Some(Trial {
         limit,
         runs: met,
@@ -134,8 +134,19 @@ pub fn rung(runs: &[&RunSilences], limit: TimeLimit, value: Duration) -> Rung {
     }
 }
 
+/// Nothing shorter is proposed, however fast the runs so far were: machines and networks have bad
+/// days, and a limit that is met by chance costs more than a hang that is found a little later.
+fn floor(limit: TimeLimit) -> Duration {
+    Duration::from_secs(match limit {
+        TimeLimit::ExitGrace => 2,
+        TimeLimit::Startup | TimeLimit::ToolGrace => 10,
+        TimeLimit::NoProgress => 300,
+        _ => 30,
+    })
+}
+
 /// The smallest value with room above everything that was survived.
-fn propose(survived: Duration) -> Duration {
-    let wanted = survived.saturating_mul(MARGIN);
+fn propose(limit: TimeLimit, survived: Duration) -> Duration {
+    let wanted = survived.saturating_mul(MARGIN).max(floor(limit));
     ladder().find(|value| *value >= wanted).unwrap_or(wanted)
 }

@@ -88,9 +88,12 @@ pub(super) fn told(input: Input<'_>) -> Option<Value> {
             "window_ms": millis(window),
             "other_activity": other_activity,
         })),
-        // `limits_moved`, `health_changed` to `ended`, and whatever a tick brings about.
-        Input::Gap(_) | Input::Suspended(_) | Input::AgentExited | Input::Tick => None,
-        Input::Event { .. } => None,
+        // `limits_moved`, `health_changed` to `ended`, whatever a tick brings about, raw records.
+        Input::Gap(_)
+        | Input::Suspended(_)
+        | Input::AgentExited
+        | Input::Tick
+        | Input::Event { .. } => None,
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn serialize<S: Serializer>(
         return serializer.serialize_none();
     }
     match u64::try_from(whole) {
-        Ok(ms) if duration.subsec_nanos() % 1_000_000 == 0 => serializer.serialize_u64(ms),
+        Ok(ms) if duration.subsec_nanos().is_multiple_of(1_000_000) => serializer.serialize_u64(ms),
         _ => serializer.serialize_f64(duration.as_secs_f64() * 1e3),
     }
 }
@@ -31,6 +31,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
 pub(super) mod or_none {
     use super::{Deserialize, Deserializer, Duration, Serializer};
 
+    #[expect(clippy::ref_option, reason = "serde calls it so")]
     pub(in super::super) fn serialize<S: Serializer>(
         duration: &Option<Duration>,
         serializer: S,

@@ -50,16 +50,23 @@ fn told(steps: &[Step]) -> Vec<(Moment, Told)> {
     told
 }
 
-fn inputs(told: &[(Moment, Told)]) -> Vec<(Moment, Input<'_>)> {
-    let input = |told| match told {
-        &Told::Event(ref kind) => Input::Event { kind, native: "" },
+fn inputs<'a>(told: &'a [(Moment, Told)]) -> Vec<(Moment, Input<'a>)> {
+    let input = |told: &'a Told| match told {
+        Told::Event(kind) => Input::Event { kind, native: "" },
         Told::Other(input) => *input,
     };
     told.iter().map(|(at, told)| (*at, input(told))).collect()
 }
 
-/// The first thing that the monitor has against the run: a verdict, or that it does not exit.
-fn judged(limits: Limits, inputs: &[(Moment, Input<'_>)]) -> Option<Option<VerdictKind>> {
+/// What the monitor may have against a run.
+#[derive(Debug, PartialEq)]
+enum Against {
+    Verdict(VerdictKind),
+    NoExit,
+}
+
+/// The first of it.
+fn judged(limits: Limits, inputs: &[(Moment, Input<'_>)]) -> Option<Against> {
     let mut monitor = Monitor::new(limits, Moment::START);
     let mut ticked = Vec::new();
     let mut actions = Vec::new();
@@ -68,15 +75,15 @@ fn judged(limits: Limits, inputs: &[(Moment, Input<'_>)]) -> Option<Option<Verdi
         monitor.handle(*input, *at, &mut actions);
     }
     ticked.into_iter().find_map(|(_, action)| match action {
-        Action::Verdict(judgement) => Some(Some(judgement.kind)),
-        Action::ExitOverdue => Some(None),
+        Action::Verdict(judgement) => Some(Against::Verdict(judgement.kind)),
+        Action::ExitOverdue => Some(Against::NoExit),
         _ => None,
     })
 }
 
 /// No limits but this one.
 fn only(limit: TimeLimit, value: Duration) -> Limits {
-    let mut limits = Limits { tool_max: Duration::from_mins(60), ..Limits::none() };
+    let mut limits = Limits { tool_max: Duration::from_hours(1), ..Limits::none() };
     let slot = match limit {
         TimeLimit::Startup => &mut limits.startup,
         TimeLimit::FirstResponse => &mut limits.first_response,
@@ -110,7 +117,7 @@ proptest! {
         let value = Duration::from_millis(value);
         let told = told(&steps);
         let inputs = inputs(&told);
-        let base = Limits { tool_max: Duration::from_mins(60), ..Limits::none() };
+        let base = Limits { tool_max: Duration::from_hours(1), ..Limits::none() };
         let silences = silences_of(&base, &inputs);
         let longest = silences.get(&limit).map(|it| it.longest).unwrap_or_default();
         let ended = judged(only(limit, value), &inputs).is_some();
@@ -134,7 +141,7 @@ proptest! {
         let inputs = inputs(&told);
         let verdict = judged(limits.clone(), &inputs);
         // Another limit may have been faster.
-        if !matches!(verdict, None | Some(Some(VerdictKind::NoProgress))) {
+        if !matches!(verdict, None | Some(Against::Verdict(VerdictKind::NoProgress))) {
             return Ok(());
         }
         let silences = silences_of(&limits, &inputs);
