@@ -28,6 +28,7 @@ mod log;
 mod manage;
 #[cfg(test)]
 mod policy;
+mod post_mortem;
 #[cfg(test)]
 mod redact;
 #[cfg(test)]

@@ -243,7 +243,10 @@ pub(super) struct Facts {
     pub(super) progressed: Option<UnixMillis>,
     pub(super) turn_end: Option<(Seen, TurnEnd)>,
     pub(super) retries: Tail<Seen>,
-    pub(super) retries_in_vain: u64,
+    /// Attempts that were announced, and connections that were made anew: some agents tell both of
+    /// one and the same attempt.
+    tries: (u64, u64),
+    tries_before: u64,
     pub(super) questions: Tail<Question>,
     pub(super) refusals: Tail<Refusal>,
     pub(super) events: Tail<Told>,
@@ -301,7 +304,8 @@ impl Facts {
             progressed: None,
             turn_end: None,
             retries: Tail::of(4),
-            retries_in_vain: 0,
+            tries: (0, 0),
+            tries_before: 0,
             questions: Tail::of(16),
             refusals: Tail::of(5),
             events: Tail::of(8),
@@ -354,6 +358,16 @@ impl Facts {
     /// Decisions of that name, where there were any.
     pub(super) fn mark(&self, name: &str) -> Option<&Mark> {
         self.marks.get(name)
+    }
+
+    /// How often the agent tried again to reach its model.
+    pub(super) fn tries(&self) -> u64 {
+        self.tries.0.max(self.tries.1)
+    }
+
+    /// The same since anything new came.
+    pub(super) fn tries_in_vain(&self) -> u64 {
+        self.tries().saturating_sub(self.tries_before)
     }
 
     /// Whether the agent did what it was to do.

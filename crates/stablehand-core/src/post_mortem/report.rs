@@ -247,7 +247,7 @@ impl Report {
                 })
                 .collect(),
             retries: facts.retries.iter().map(|seen| clock.note(seen)).collect(),
-            retry_count: facts.retries.count(),
+            retry_count: facts.tries(),
             refusals: facts.refusals.iter().map(|refusal| clock.note(&refusal.seen)).collect(),
             stderr: facts.stderr.iter().map(|seen| clock.note(seen)).collect(),
             skipped_lines: skipped,

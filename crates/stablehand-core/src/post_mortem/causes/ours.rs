@@ -135,10 +135,11 @@ pub(super) fn foreign_lines(facts: &Facts) -> Option<Finding> {
 }
 
 pub(super) fn prompt_refused(facts: &Facts) -> Option<Finding> {
-    let mark = facts.mark("prompt_refused").filter(|_| facts.progress == 0)?;
+    let mark = facts.mark("prompt_refused")?;
+    // Whoever ends at once has not read, either; so it explains nothing.
     let why = "The agent closed its standard input before it had the whole prompt.";
-    let finding = Finding::new(CauseKind::PromptRefused, Sure::Possible, why).seen(&mark.last);
-    Some(finding.change(facts.by_hand()))
+    let finding = Finding::new(CauseKind::PromptRefused, Sure::Certain, why).beside();
+    Some(finding.seen(&mark.last).change(facts.by_hand()))
 }
 
 pub(super) fn log_degraded(facts: &Facts) -> Option<Finding> {

@@ -127,12 +127,12 @@ pub(super) fn retries_in_vain(facts: &Facts) -> Option<Finding> {
         facts.outcome(),
         Some(SessionEnd::NoResult | SessionEnd::Truncated | SessionEnd::Hung)
     );
-    if !gave_up || facts.retries_in_vain < IN_VAIN {
+    if !gave_up || facts.tries_in_vain() < IN_VAIN {
         return None;
     }
     let why = format!(
         "The agent tried to reach its model {} times in a row, and got no answer.",
-        facts.retries_in_vain
+        facts.tries_in_vain()
     );
     let finding = Finding::new(CauseKind::RetriesInVain, Sure::Likely, why);
     let finding = finding.all_seen(facts.retries.iter());

@@ -47,9 +47,13 @@ impl Facts {
             EventKind::RetryScheduled { attempt, detail } => {
                 let detail = detail.as_deref().unwrap_or_default();
                 self.speak(at, event.event.name(), detail);
+                self.tries.0 += 1;
                 self.retry(at, event, &format!("attempt {attempt} {detail}"));
             }
-            EventKind::ConnectionChanged { state, .. } => self.retry(at, event, state),
+            EventKind::ConnectionChanged { state, .. } => {
+                self.tries.1 += u64::from(state.contains("reconnecting"));
+                self.retry(at, event, state);
+            }
             EventKind::ProcessStderr { text } => {
                 self.stderr.push(Seen::new(at, "stderr", text));
                 self.speak(at, "stderr", text);
@@ -168,7 +172,6 @@ impl Facts {
 
     fn retry(&mut self, at: UnixMillis, event: &Event, text: &str) {
         self.retries.push(Seen::new(at, event.event.name(), text));
-        self.retries_in_vain += 1;
         self.last = Last::Retry;
     }
 
@@ -191,7 +194,7 @@ impl Facts {
     fn advance(&mut self, at: UnixMillis, last: Last) {
         self.progress += 1;
         self.progressed = Some(at);
-        self.retries_in_vain = 0;
+        self.tries_before = self.tries();
         self.turn_end = None;
         self.last = last;
     }

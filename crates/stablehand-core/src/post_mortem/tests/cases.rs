@@ -60,10 +60,6 @@ fn ours() -> Vec<(Shows, Log)> {
             First(ForeignLines, Possible),
             Log::new().text("Welcome to the stable!").exited(0).ended("no_result"),
         ),
-        (
-            First(PromptRefused, Possible),
-            Log::new().note("prompt_refused", "").stderr("hm").exited(2).ended("no_result"),
-        ),
     ]
 }
 
@@ -232,6 +228,7 @@ fn remarks() -> Vec<(Shows, Log)> {
             log.decide("tool_call_completed", json!({ "call_id": "c1", "presumed": true }));
             well(log)
         }),
+        (Remark(PromptRefused), well(Log::begun().note("prompt_refused", ""))),
         (Remark(LogDegraded), well(Log::begun().note("log_degraded", "full"))),
         (Remark(HookTrouble), well(Log::begun().note("tool_not_asked", "c1"))),
         (Remark(WouldHaveKilled), {
