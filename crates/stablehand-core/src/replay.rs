@@ -79,6 +79,11 @@ impl EventReader {
         }
     }
 
+    /// The dialect, where no line of the agent's is in parts at present.
+    pub(crate) fn between_lines(&self) -> Option<Dialect> {
+        (self.stdout.is_idle() && self.stderr.is_idle()).then_some(self.dialect)
+    }
+
     /// Takes the next record and appends what it tells.
     pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<Event>) {
         let mut told = std::mem::take(&mut self.told);
