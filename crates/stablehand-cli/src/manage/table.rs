@@ -98,6 +98,10 @@ pub(crate) enum Look {
     Warn,
     Dim,
     Bold,
+    /// The model speaks.
+    Blue,
+    /// The model thinks.
+    Violet,
 }
 
 /// Rows of cells.
@@ -178,6 +182,8 @@ impl Paint {
             Look::Warn => self.warn(text),
             Look::Dim => self.dim(text),
             Look::Bold => self.bold(text),
+            Look::Blue => self.paint("34", text),
+            Look::Violet => self.paint("35", text),
         }
     }
 }

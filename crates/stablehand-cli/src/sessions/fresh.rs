@@ -3,17 +3,16 @@
 //! Whoever asks says how long that may take. An index that is damaged is thrown away once and made
 //! again; the logs have everything that was in it.
 
+use super::grid;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
 use stablehand::error_chain;
 use stablehand::log::Writer;
-use stablehand_store::{Budget, FILE, Refreshed, Store, StoreError};
+use stablehand_store::{Advance, Budget, FILE, Refreshed, Store, StoreError};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 /// How much time there is for what the index does not know yet.
@@ -30,6 +29,9 @@ const SOON: Duration = Duration::from_secs(3);
 
 /// Whoever waits longer than this is told what for.
 const PATIENCE: Duration = Duration::from_millis(400);
+
+/// So often the line is drawn.
+const RHYTHM: Duration = Duration::from_millis(100);
 
 /// A log that nobody can say of whether it is written was written not longer ago than this, if it
 /// is: in a silence there is a record every 30 s.
@@ -72,11 +74,12 @@ pub(super) fn ask<T>(
 }
 
 fn refresh(env: &Env, store: &mut Store, pace: Pace) -> Result<Refreshed, StoreError> {
-    let _shown_until_dropped = Waiting::start(env);
-    store.refresh(match pace {
+    let budget = match pace {
         Pace::Soon => Budget::within(SOON),
         Pace::Thorough => Budget::UNLIMITED,
-    })
+    };
+    let mut waiting = Waiting::new(env);
+    store.refresh_watched(budget, &mut |advance| waiting.tell(advance))
 }
 
 fn explain(error: &StoreError, folder: &Path) -> Failure {
@@ -88,6 +91,8 @@ fn explain(error: &StoreError, folder: &Path) -> Failure {
         StoreError::Read { .. } => {
             failure.hint("see to the folder and its owner, or name another with --log-dir")
         }
+        StoreError::Locked { .. } => failure.hint("wait for it to end, and try again"),
+        error if error.is_busy() => failure.hint("another process is writing; try again"),
         StoreError::Database { .. } => failure.hint(format!(
             "see to the disk and the folder; the index can be removed (`{}`), the logs are whole",
             folder.join(FILE).display()
@@ -116,46 +121,40 @@ pub(super) fn say(text: &str) {
     let _nobody_there = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// Says on a terminal what takes so long, until it is dropped.
+/// Says on a terminal how far it has come, from a while on, until it is dropped.
 struct Waiting {
-    done: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    is_wanted: bool,
+    is_shown: bool,
+    next: Instant,
 }
 
 impl Waiting {
-    fn start(env: &Env) -> Waiting {
-        let nothing = Waiting { done: None, thread: None };
-        if !env.stderr_is_terminal {
-            return nothing;
+    fn new(env: &Env) -> Waiting {
+        let is_wanted = env.stderr_is_terminal;
+        Waiting { is_wanted, is_shown: false, next: Instant::now() + PATIENCE }
+    }
+
+    fn tell(&mut self, Advance { logs, bytes }: Advance) {
+        if !self.is_wanted || Instant::now() < self.next {
+            return;
         }
-        let (done, over) = channel();
-        let began = Instant::now();
-        let thread = std::thread::Builder::new().name("waiting".into()).spawn(move || {
-            let mut shown = false;
-            while over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                shown = true;
-                let line = format!(
-                    "\r\x1b[2K{PROGRAM}: reading new logs into the index … {}",
-                    stablehand_core::time::human(began.elapsed())
-                );
-                let _nobody_there = std::io::stderr().write_all(line.as_bytes());
-            }
-            if shown {
-                let _nobody_there = std::io::stderr().write_all(b"\r\x1b[2K");
-            }
-        });
-        match thread {
-            Ok(thread) => Waiting { done: Some(done), thread: Some(thread) },
-            Err(_) => nothing,
-        }
+        self.next = Instant::now() + RHYTHM;
+        self.is_shown = true;
+        let line = format!(
+            "\r\x1b[2K{PROGRAM}: reading new logs: {} of {}, {} of {}",
+            grid::grouped(logs.0 as u64),
+            grid::grouped(logs.1 as u64),
+            grid::bytes(bytes.0),
+            grid::bytes(bytes.1),
+        );
+        let _nobody_there = std::io::stderr().write_all(line.as_bytes());
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        drop(self.done.take());
-        if let Some(thread) = self.thread.take() {
-            let _said_what_it_could = thread.join();
+        if self.is_shown {
+            let _nobody_there = std::io::stderr().write_all(b"\r\x1b[2K");
         }
     }
 }

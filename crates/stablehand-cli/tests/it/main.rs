@@ -28,12 +28,15 @@ mod log;
 mod manage;
 #[cfg(test)]
 mod policy;
+mod post_mortem;
 #[cfg(test)]
 mod redact;
 #[cfg(test)]
 mod replay;
 #[cfg(test)]
 mod run;
+#[cfg(test)]
+mod sessions;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
@@ -44,3 +47,5 @@ mod talk;
 mod terminal;
 #[cfg(test)]
 mod text_mode;
+#[cfg(test)]
+mod timeline;
