@@ -1,8 +1,12 @@
 //! `stablehand sessions`: what is left of runs, shown, exported, followed and resumed.
 
 mod export;
+mod ls;
+mod prune;
 mod resume;
+mod search;
 mod show;
+mod stats;
 mod tail;
 
 use crate::support::bins;
