@@ -10,3 +10,4 @@ mod replay;
 #[cfg(feature = "schema")]
 mod schema;
 mod shape;
+mod transcripts;

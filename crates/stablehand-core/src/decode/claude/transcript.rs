@@ -301,6 +301,10 @@ impl ClaudeTranscript {
             b"compact_boundary" | b"microcompact_boundary" => {
                 let about = entry.get("compactMetadata");
                 let trigger = said(about.and_then(|about| about.get("trigger")));
+                // Whoever asks for it does so between turns, and it is told before the request.
+                if trigger.as_deref() == Some("manual") {
+                    self.end_turn(out);
+                }
                 let how = trigger.map(|trigger| format!(" ({trigger})")).unwrap_or_default();
                 let text = format!("the conversation was compacted{how}");
                 self.notice(NoticeLevel::Info, text, &mut kinds);

@@ -1,0 +1,81 @@
+//! Transcripts that the real agents wrote of themselves, read back: every event, with its time.
+//!
+//! `fixtures/transcripts/<agent>/<scene>.jsonl` is what the agent wrote (long texts of its maker are
+//! left out), `<scene>.expect.txt` what is read in it; `UPDATE=1` writes that anew. The other tests
+//! take the same files apart: cut anywhere, with wrong bytes in them, line by line.
+
+use stablehand_core::decode::{Beside, Dialect, Timed};
+use stablehand_core::event::{EventKind, ItemBody, Outcome, ToolInput, Unrecognized};
+use stablehand_core::line::LineSplitter;
+use stablehand_core::time::UnixMillis;
+use std::path::{Path, PathBuf};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/transcripts")
+}
+
+fn beside() -> Beside {
+    Beside { name: "a-file".to_owned(), cwd: None, modified: UnixMillis(1_790_000_000_000) }
+}
+
+/// Reads a transcript with a splitter whose lines may be `most` bytes long.
+fn read(dialect: Dialect, bytes: &[u8], most: usize) -> Vec<Timed> {
+    let mut decoder = dialect.transcript(&beside()).unwrap();
+    let mut splitter = LineSplitter::new(most, 64);
+    let mut out = Vec::new();
+    for piece in bytes.chunks(1000) {
+        splitter.space()[..piece.len()].copy_from_slice(piece);
+        splitter.filled(piece.len());
+        while let Some(line) = splitter.next() {
+            decoder.line(&line, &mut out);
+        }
+    }
+    while let Some(line) = splitter.finish() {
+        decoder.line(&line, &mut out);
+    }
+    decoder.finish(&mut out);
+    out
+}
+
+/// Every recording: its dialect, its file, its bytes.
+fn recordings() -> Vec<(Dialect, PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for agent in std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()) {
+        let Some(dialect) = agent.file_name().and_then(|it| Dialect::by_name(it.to_str()?)) else {
+            continue;
+        };
+        for file in std::fs::read_dir(agent).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = file.to_str().unwrap();
+            if name.ends_with(".jsonl") {
+                found.push((dialect, file.clone(), std::fs::read(file).unwrap()));
+            }
+        }
+    }
+    found.sort_by(|a, b| a.1.cmp(&b.1));
+    assert!(found.len() >= 40, "{}", found.len());
+    found
+}
+
+fn written(events: &[Timed]) -> String {
+    let mut text = String::new();
+    for (at, event) in events {
+        let event = serde_json::to_string(event).unwrap();
+        text.push_str(&format!("{} {event}\n", at.rfc3339()));
+    }
+    text
+}
+
+#[test]
+fn recordings_are_read_as_expected() {
+    let mut wrong = Vec::new();
+    for (dialect, file, bytes) in recordings() {
+        let told = written(&read(dialect, &bytes, 1 << 20));
+        let expected = file.with_extension("expect.txt");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&expected, &told).unwrap();
+        } else if std::fs::read_to_string(&expected).unwrap_or_default() != told {
+            wrong.push(file);
+        }
+    }
+    assert_eq!(wrong, Vec::<PathBuf>::new(), "UPDATE=1 writes the expectations anew");
+}
