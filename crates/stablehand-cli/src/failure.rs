@@ -202,6 +202,7 @@ fn hook_hint(error: &HookError) -> &'static str {
 pub fn spawn_hint(error: &SpawnError) -> Option<&'static str> {
     match error {
         SpawnError::NotFound { .. } => Some("install it, or say where it is with --agent-bin"),
+        SpawnError::SessionTaken(_) => Some("wait for it to end, or start a new session"),
         SpawnError::NotExecutable { .. } => {
             Some("make it executable (chmod +x), or name another with --agent-bin")
         }

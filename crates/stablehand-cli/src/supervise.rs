@@ -111,6 +111,7 @@ impl House {
         );
         let mut opened = serde_json::json!({
             "v": FORMAT,
+            "log": stablehand::new_run_id(),
             "program": setup.program,
             "version": env!("CARGO_PKG_VERSION"),
             "dialect": setup.dialect.name(),

@@ -5,7 +5,7 @@
 //! any age will do: what is missing is missing in the entry.
 
 use crate::decode::{Depth, Dialect};
-use crate::event::{Event, EventKind, ItemBody, Tool};
+use crate::event::{EventKind, ItemBody, Tool};
 use crate::id::{CallId, RunId, SessionId};
 use crate::json::{Object, Value};
 use crate::policy::{Decision, RuleRef, word_of_kind};
@@ -13,7 +13,7 @@ use crate::record::Record;
 use crate::replay::EventReader;
 use crate::time::{UnixMillis, millis};
 use serde::Serialize;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// So many calls that have begun are remembered.
 const MOST_CALLS: usize = 256;
@@ -84,6 +84,8 @@ pub struct Ledger {
     run: RunId,
     session: Option<SessionId>,
     skipped: u64,
+    /// Entries that changed since somebody asked.
+    news: BTreeSet<usize>,
 }
 
 impl Default for Ledger {
@@ -96,6 +98,7 @@ impl Default for Ledger {
             run: RunId(String::new()),
             session: None,
             skipped: 0,
+            news: BTreeSet::new(),
         }
     }
 }
@@ -117,7 +120,7 @@ impl Ledger {
         let mut events = Vec::new();
         self.reader.record(record, &mut events);
         for event in &events {
-            self.event(at, event);
+            self.event(at, &event.event);
         }
     }
 
@@ -126,12 +129,19 @@ impl Ledger {
         &self.entries
     }
 
+    /// The entries that changed since this was last asked, with their numbers.
+    pub(crate) fn news(&mut self) -> impl Iterator<Item = (usize, &Entry)> {
+        let news = std::mem::take(&mut self.news);
+        news.into_iter().filter_map(|place| Some((place, self.entries.get(place)?)))
+    }
+
     /// How many lines were no records of ours.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    fn decision(&mut self, at: UnixMillis, message: &str, fields: &Object<'_>) {
+    /// The part of a record that is ours; for whoever reads the events elsewhere.
+    pub(crate) fn decision(&mut self, at: UnixMillis, message: &str, fields: &Object<'_>) {
         let text = |name: &str| fields.get(name).and_then(Value::string);
         match message {
             "log_opened" => {
@@ -171,8 +181,9 @@ impl Ledger {
         }
     }
 
-    fn event(&mut self, at: UnixMillis, event: &Event) {
-        match &event.event {
+    /// The next event; for whoever reads them elsewhere.
+    pub(crate) fn event(&mut self, at: UnixMillis, event: &EventKind) {
+        match event {
             EventKind::SessionStarted { native_id, .. } => self.session = Some(native_id.clone()),
             EventKind::ItemStarted { item } => {
                 if let ItemBody::Tool(tool) = &item.body {
@@ -241,11 +252,14 @@ impl Ledger {
                 is_open: true,
             });
         }
+        self.news.insert(place);
         &mut self.entries[place]
     }
 
     fn close_all(&mut self) {
-        for entry in self.entries.iter_mut().filter(|entry| entry.is_open) {
+        let open = self.entries.iter_mut().enumerate().filter(|(_, entry)| entry.is_open);
+        for (place, entry) in open {
+            self.news.insert(place);
             entry.is_open = false;
             // Nobody answered, so somebody was asked.
             entry.asked = true;

@@ -9,6 +9,7 @@
 //! appears nowhere outside `decode/`, but for the files in `policy` that agents keep their settings in
 //! and the forms of their makers' keys in `redact`.
 
+pub mod chronicle;
 pub mod continuation;
 pub mod decode;
 pub mod event;

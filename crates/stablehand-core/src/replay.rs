@@ -16,6 +16,17 @@ use crate::terminal::TerminalSize;
 use crate::time::UnixMillis;
 use hooked::Hooked;
 
+/// A fact without its stamp.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    /// When we received or decided it.
+    pub at: UnixMillis,
+    /// Who says so.
+    pub origin: Origin,
+    /// What happened.
+    pub kind: EventKind,
+}
+
 /// Turns records into events.
 pub struct EventReader {
     dialect: Dialect,
@@ -29,6 +40,9 @@ pub struct EventReader {
     stderr: Reader,
     kinds: Vec<EventKind>,
     hooked: Hooked,
+    told: Vec<Told>,
+    /// A prompt that we gave, until the agent takes it up.
+    prompt: Option<String>,
     /// Questions that we answered. Some agents show the answer once more in what became of the
     /// call; it is told once.
     answered: Vec<String>,
@@ -59,12 +73,30 @@ impl EventReader {
             stderr: Reader::default(),
             kinds: Vec::new(),
             hooked: Hooked::default(),
+            told: Vec::new(),
+            prompt: None,
             answered: Vec::new(),
         }
     }
 
     /// Takes the next record and appends what it tells.
     pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<Event>) {
+        let mut told = std::mem::take(&mut self.told);
+        self.tell(record, &mut told);
+        for Told { at, origin, kind } in told.drain(..) {
+            if let EventKind::SessionStarted { native_id, .. } = &kind {
+                self.session = Some(native_id.clone());
+            }
+            self.seq.0 += 1;
+            let (session, run) = (self.session.clone(), self.run.clone());
+            out.push(Event::stamp(self.seq, at, session, run, origin, kind));
+        }
+        self.told = told;
+    }
+
+    /// The same without the stamp, for whoever counts and does not show. Use one of both: only
+    /// stamped events are numbered.
+    pub fn tell(&mut self, record: &Record<'_>, out: &mut Vec<Told>) {
         match record {
             Record::Raw { stream, at, bytes, part, last, newline } => {
                 self.raw(*stream, *at, bytes, *part, *last, *newline, out);
@@ -76,9 +108,13 @@ impl EventReader {
                     self.session = None;
                     self.hooked = Hooked::default();
                     self.answered.clear();
+                    self.prompt = None;
                     if let Some(run) = fields.get("run").and_then(Value::string) {
                         self.run = RunId(run);
                     }
+                }
+                if message == "prompt_given" {
+                    self.prompt = fields.get("text").and_then(Value::string);
                 }
                 self.terminal(message, fields);
                 self.stamp(*at, Origin::Agent, out);
@@ -138,7 +174,7 @@ impl EventReader {
         part: bool,
         last: bool,
         newline: bool,
-        out: &mut Vec<Event>,
+        out: &mut Vec<Told>,
     ) {
         let reader = match stream {
             Stream::Stdout => &mut self.stdout,
@@ -174,14 +210,18 @@ impl EventReader {
         }
     }
 
-    fn stamp(&mut self, at: UnixMillis, origin: Origin, out: &mut Vec<Event>) {
-        for kind in self.kinds.drain(..) {
+    fn stamp(&mut self, at: UnixMillis, origin: Origin, out: &mut Vec<Told>) {
+        for mut kind in self.kinds.drain(..) {
             if origin == Origin::Agent {
                 self.hooked.saw(&kind);
             }
-            match &kind {
-                EventKind::SessionStarted { native_id, .. } => {
-                    self.session = Some(native_id.clone());
+            match &mut kind {
+                // Few agents repeat what they were asked.
+                EventKind::TurnStarted { prompt } => {
+                    let given = self.prompt.take();
+                    if prompt.is_none() {
+                        *prompt = given;
+                    }
                 }
                 EventKind::ApprovalResolved { id, .. } => {
                     if self.answered.contains(id) {
@@ -194,9 +234,7 @@ impl EventReader {
                 EventKind::TurnEnded { .. } => self.answered.clear(),
                 _ => {}
             }
-            self.seq.0 += 1;
-            let (session, run) = (self.session.clone(), self.run.clone());
-            out.push(Event::stamp(self.seq, at, session, run, origin, kind));
+            out.push(Told { at, origin, kind });
         }
     }
 }

@@ -136,7 +136,7 @@ impl Transcript {
         self.stated_total.or_else(|| {
             let mut turns = self.turns.iter().filter_map(|turn| turn.usage);
             let first = turns.next()?;
-            Some(turns.fold(first, |sum, turn| sum_of(&sum, &turn)))
+            Some(turns.fold(first, |sum, turn| sum.plus(&turn)))
         })
     }
 
@@ -342,21 +342,6 @@ fn keep_text(new: &mut ItemBody, old: ItemBody) {
             tool.output = before.output;
         }
         _ => {}
-    }
-}
-
-fn sum_of(a: &Tokens, b: &Tokens) -> Tokens {
-    let cost_usd = match (a.cost_usd, b.cost_usd) {
-        (Some(a), Some(b)) => Some(a + b),
-        (one, None) | (None, one) => one,
-    };
-    Tokens {
-        input: a.input.saturating_add(b.input),
-        output: a.output.saturating_add(b.output),
-        cache_read: a.cache_read.saturating_add(b.cache_read),
-        cache_write: a.cache_write.saturating_add(b.cache_write),
-        reasoning: a.reasoning.saturating_add(b.reasoning),
-        cost_usd,
     }
 }
 

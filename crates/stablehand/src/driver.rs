@@ -136,6 +136,11 @@ pub struct Faces {
 pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests) -> RunReport {
     log.set_time(unix_now());
     let began = log.position();
+    // Before anything is started: two agents in one session would write over each other's work.
+    let lease = match act::known_lease(spec, log) {
+        Ok(lease) => lease,
+        Err(error) => return could_not_start(spec, log, SpawnError::SessionTaken(error)),
+    };
     let hooks = match hooks::open(spec, log) {
         Ok(hooks) => hooks,
         Err(error) => return could_not_start(spec, log, error),
@@ -147,6 +152,11 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 argv: agent::redacted(&spec.launch),
             };
             log.decide(Level::Info, "agent_spawned", &notes::spawned(spec, &keeper), Some(&event));
+            if let (Ok(prompt), None) = (str::from_utf8(&spec.prompt), &spec.talk)
+                && !prompt.is_empty()
+            {
+                log.decide(Level::Debug, "prompt_given", &notes::prompt(prompt), None);
+            }
             let talk = spec.talk.as_ref().and_then(|talk| {
                 let speaker = spec.dialect.speaker(&talk.opening)?;
                 Some(Talk::new(talk, speaker))
@@ -171,7 +181,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 leaked: Vec::new(),
                 survivors: Vec::new(),
                 sample: None,
-                lease: None,
+                lease,
                 judged: None,
                 congested: false,
                 held_since: None,
@@ -188,7 +198,6 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
             if let Some(redaction) = driver.log.redaction() {
                 driver.monitor.redact(std::sync::Arc::clone(&redaction.redactor));
             }
-            driver.take_known_lease();
             driver.open_talk();
             driver.run()
         }

@@ -32,6 +32,22 @@ impl Tokens {
             .saturating_add(self.cache_read)
             .saturating_add(self.cache_write)
     }
+
+    /// Both together; a cost that only one states is that one's.
+    #[must_use]
+    pub fn plus(&self, other: &Tokens) -> Tokens {
+        Tokens {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+            cost_usd: match (self.cost_usd, other.cost_usd) {
+                (Some(mine), Some(theirs)) => Some(mine + theirs),
+                (mine, theirs) => mine.or(theirs),
+            },
+        }
+    }
 }
 
 /// Usage, and what it covers.

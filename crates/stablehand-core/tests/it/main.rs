@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by a panic")]
 
+mod chronicle;
 mod events;
 mod hooks;
 mod policy;

@@ -1,16 +1,18 @@
 //! Carrying out what was decided: by the monitor, by a person, by the end of the process.
 
 use super::stop::{Stage, StopReason};
-use super::{CLEAN_MAX, DRAIN_IDLE, DRAIN_MAX, Driver, POLITE, Phase, notes};
+use super::{CLEAN_MAX, DRAIN_IDLE, DRAIN_MAX, Driver, POLITE, Phase, RunSpec, notes};
 use crate::clock::unix_now;
 use crate::keeper::Order;
-use crate::lease::Lease;
+use crate::lease::{Lease, LeaseError};
+use crate::log::Log;
 use crate::sink::PassThrough;
 use crate::tree;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use stablehand_core::Moment;
 use stablehand_core::event::{EventKind, Health, Outcome};
+use stablehand_core::id::SessionId;
 use stablehand_core::monitor::{Action, Input, Judgement};
 use stablehand_core::record::Level;
 use std::time::Duration;
@@ -261,25 +263,10 @@ impl Driver<'_> {
         }
     }
 
-    pub(super) fn take_known_lease(&mut self) {
-        if let Some(session) = self.spec.resumed_from.clone() {
-            self.take_lease(&session);
-        }
-    }
-
-    fn take_lease(&mut self, session: &stablehand_core::id::SessionId) {
-        let Some(folder) = &self.spec.leases else { return };
-        match Lease::take(folder, &self.spec.agent, session) {
-            Ok(lease) => self.lease = Some(lease),
-            Err(error @ crate::lease::LeaseError::Taken { .. }) => {
-                let fields = serde_json::json!({ "text": error.to_string() });
-                self.log.decide(Level::Error, "session_taken", &fields, None);
-                self.stop.begin(StopReason::SessionTaken, self.clock.now());
-            }
-            Err(error) => {
-                let fields = serde_json::json!({ "text": error.to_string() });
-                self.log.decide(Level::Warn, "lease_failed", &fields, None);
-            }
+    fn take_lease(&mut self, session: &SessionId) {
+        match lease_of(self.spec, session, self.log) {
+            Ok(lease) => self.lease = lease,
+            Err(_) => self.stop.begin(StopReason::SessionTaken, self.clock.now()),
         }
     }
 
@@ -292,5 +279,35 @@ impl Driver<'_> {
         let fields = notes::dump(self.monitor.health(), &evidence);
         self.log.decide(Level::Warn, "state_dump", &fields, None);
         self.log.flush();
+    }
+}
+
+/// The lease of a session that is to be continued; an error where another run has it.
+pub(super) fn known_lease(spec: &RunSpec, log: &mut Log) -> Result<Option<Lease>, LeaseError> {
+    match &spec.resumed_from {
+        Some(session) => lease_of(spec, session, log),
+        None => Ok(None),
+    }
+}
+
+/// A lease that cannot be written is no reason to stop; one that somebody has is.
+fn lease_of(
+    spec: &RunSpec,
+    session: &SessionId,
+    log: &mut Log,
+) -> Result<Option<Lease>, LeaseError> {
+    let Some(folder) = &spec.leases else { return Ok(None) };
+    match Lease::take(folder, &spec.agent, session) {
+        Ok(lease) => Ok(Some(lease)),
+        Err(error @ LeaseError::Taken { .. }) => {
+            let fields = serde_json::json!({ "text": error.to_string() });
+            log.decide(Level::Error, "session_taken", &fields, None);
+            Err(error)
+        }
+        Err(error) => {
+            let fields = serde_json::json!({ "text": error.to_string() });
+            log.decide(Level::Warn, "lease_failed", &fields, None);
+            Ok(None)
+        }
     }
 }

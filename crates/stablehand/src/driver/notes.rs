@@ -52,6 +52,19 @@ pub(super) fn spawned(spec: &RunSpec, keeper: &Keeper) -> Value {
     fields
 }
 
+/// The most of a prompt that is put on record.
+const PROMPT: usize = 256 << 10;
+
+/// What the agent is asked; few agents repeat it.
+pub(super) fn prompt(text: &str) -> Value {
+    let kept = text.get(..text.floor_char_boundary(PROMPT)).unwrap_or_default();
+    let mut fields = json!({ "bytes": text.len(), "text": kept });
+    if kept.len() < text.len() {
+        fields["cut"] = true.into();
+    }
+    fields
+}
+
 pub(super) fn resized(size: TerminalSize) -> Value {
     json!({ "cols": size.cols(), "rows": size.rows() })
 }

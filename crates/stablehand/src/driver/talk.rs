@@ -6,7 +6,7 @@
 
 use super::approvals::{Asked, Asker};
 use super::stop::StopReason;
-use super::{Driver, PromptWriter};
+use super::{Driver, PromptWriter, notes};
 use crate::clock::unix_now;
 use crate::control::Request;
 use serde::Serialize;
@@ -199,6 +199,7 @@ impl Driver<'_> {
         let Some(talk) = &mut self.talk else { return };
         talk.turn = true;
         talk.cancelled = false;
+        self.log.decide(Level::Debug, "prompt_given", &notes::prompt(text), None);
         let behind_context = talk.context.take().map(|context| before(&context, text));
         let text = behind_context.as_deref().unwrap_or(text);
         let mut said = Vec::new();

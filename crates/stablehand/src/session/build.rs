@@ -416,6 +416,7 @@ fn open_log(folder: PathBuf, runs: &Runs, redaction: Option<Redaction>) -> Resul
     let mut log = Log::create(options, unix_now())?;
     let mut fields = serde_json::json!({
         "v": FORMAT,
+        "log": crate::new_run_id(),
         "program": "stablehand",
         "version": env!("CARGO_PKG_VERSION"),
         "dialect": runs.dialect().name(),

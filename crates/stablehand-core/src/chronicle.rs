@@ -1,0 +1,121 @@
+//! What is worth keeping of a log, as rows: runs, turns, tools, questions, verdicts, files, text.
+//!
+//! The index of the logs is made of these rows, and whoever counts, searches or compares reads
+//! them. Pure: the same records give the same rows, whether they come while the run goes on or
+//! years later. A row is given anew whenever it changes, and replaces the one before with the same
+//! numbers; only passages of text are given once, when they are whole. Stores nothing.
+
+mod fold;
+mod rows;
+mod time;
+
+pub use rows::{
+    FileRow, FileUse, Passage, PassageKind, QuestionRow, Row, RunRow, ToolRow, TurnRow, VerdictRow,
+};
+
+use crate::decode::{Depth, Dialect};
+use crate::event::EventKind;
+use crate::json::Value;
+use crate::ledger::Ledger;
+use crate::record::Record;
+use crate::replay::{EventReader, Told};
+use crate::time::UnixMillis;
+use fold::Fold;
+
+/// Takes the records of one log and gives rows.
+#[derive(Debug)]
+pub struct Chronicle {
+    reader: EventReader,
+    ledger: Ledger,
+    fold: Fold,
+    told: Vec<Told>,
+    skipped: u64,
+}
+
+impl Default for Chronicle {
+    fn default() -> Self {
+        Chronicle {
+            // The first record says which one it is.
+            reader: EventReader::new(Dialect::Cursor, Depth::Full),
+            ledger: Ledger::default(),
+            fold: Fold::default(),
+            told: Vec::new(),
+            skipped: 0,
+        }
+    }
+}
+
+impl Chronicle {
+    /// Takes the next record and appends the rows that are complete with it.
+    pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<Row>) {
+        match record {
+            Record::Raw { .. } => {}
+            Record::Decision { at, message, fields } => {
+                if message == "log_opened" {
+                    let name = fields.get("dialect").and_then(Value::string);
+                    if let Some(dialect) = name.and_then(|name| Dialect::by_name(&name)) {
+                        self.reader = EventReader::new(dialect, Depth::Full);
+                    }
+                }
+                self.ledger.decision(*at, message, fields);
+                self.fold.decision(*at, message, fields, out);
+            }
+            Record::Foreign(_) | Record::Broken(_) => {
+                self.skipped += 1;
+                return;
+            }
+        }
+        let mut told = std::mem::take(&mut self.told);
+        self.reader.tell(record, &mut told);
+        for Told { at, kind, .. } in told.drain(..) {
+            self.ledger.event(at, &kind);
+            self.fold.event(at, kind, out);
+        }
+        self.told = told;
+        self.fold.questions(&mut self.ledger, out);
+    }
+
+    /// The rows that changed and were not given yet: to be asked before what was given is stored.
+    pub fn flush(&mut self, out: &mut Vec<Row>) {
+        self.fold.flush(out);
+    }
+
+    /// How many lines were no records of ours.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+}
+
+/// What an agent's own transcript tells, for the same rows: a run that we did not watch.
+#[derive(Debug)]
+pub struct Imported {
+    ledger: Ledger,
+    fold: Fold,
+}
+
+impl Imported {
+    /// A transcript of an agent; `id` stands for the run.
+    pub fn new(agent: &str, id: &str, at: UnixMillis) -> Self {
+        let mut fold = Fold::default();
+        fold.begin_imported(agent, id, at);
+        Imported { ledger: Ledger::default(), fold }
+    }
+
+    /// Takes the next event.
+    pub fn event(&mut self, at: UnixMillis, kind: EventKind, out: &mut Vec<Row>) {
+        self.ledger.event(at, &kind);
+        self.fold.event(at, kind, out);
+        self.fold.questions(&mut self.ledger, out);
+    }
+
+    /// The title that the agent itself gave the session.
+    pub fn title(&mut self, title: &str) {
+        self.fold.title(title);
+    }
+
+    /// The transcript is over, for now.
+    pub fn finish(&mut self, out: &mut Vec<Row>) {
+        self.fold.finish_imported(out);
+        self.fold.flush(out);
+    }
+}
