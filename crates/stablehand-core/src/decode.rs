@@ -33,7 +33,7 @@ pub use gemini::GeminiDecoder;
 pub use opencode::OpenCodeDecoder;
 pub use summary::{Summary, Totals};
 pub use terminal::TerminalDecoder;
-pub use transcript::{Beside, Timed, TranscriptDecode};
+pub use transcript::{Beside, Timed, TranscriptDecode, TranscriptFiles, TranscriptForm};
 
 /// How much of a line is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +163,17 @@ impl Dialect {
             }
             Dialect::Gemini => Some(Box::new(gemini::GeminiTranscript::new(beside))),
             Dialect::OpenCode => Some(Box::new(opencode::OpenCodeTranscript::new(beside))),
+            _ => None,
+        }
+    }
+
+    /// How the files of those transcripts are called.
+    pub fn transcript_files(self) -> Option<TranscriptFiles> {
+        match self {
+            Dialect::Claude => Some(claude::TRANSCRIPT_FILES),
+            Dialect::Codex | Dialect::CodexApp => Some(codex::TRANSCRIPT_FILES),
+            Dialect::Gemini => Some(gemini::TRANSCRIPT_FILES),
+            Dialect::OpenCode => Some(opencode::TRANSCRIPT_FILES),
             _ => None,
         }
     }

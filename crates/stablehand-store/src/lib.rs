@@ -8,12 +8,14 @@
 //! behind, and two who index the same log do not count anything twice.
 
 mod error;
+mod import;
 mod index;
 mod open;
 mod scan;
 mod write;
 
 pub use error::StoreError;
+pub use import::{IMPORTS, Source, Survey, survey};
 pub use index::{Indexer, Progress};
 pub use open::{FILE, Store};
 pub use scan::{Budget, Refreshed};

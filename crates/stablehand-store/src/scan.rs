@@ -22,7 +22,7 @@ impl Budget {
         Budget(Some(Instant::now() + time))
     }
 
-    fn is_used_up(&self) -> bool {
+    pub(crate) fn is_used_up(&self) -> bool {
         self.0.is_some_and(|until| Instant::now() >= until)
     }
 }
@@ -91,6 +91,7 @@ impl Store {
                 done.forgotten += usize::from(self.forget(it.id, &path)?);
             }
         }
+        self.refresh_imports(budget, &mut done)?;
         Ok(done)
     }
 
@@ -159,7 +160,7 @@ impl Store {
         Ok(logs)
     }
 
-    fn forget(&mut self, log: i64, path: &std::path::Path) -> Result<bool, StoreError> {
+    pub(crate) fn forget(&mut self, log: i64, path: &std::path::Path) -> Result<bool, StoreError> {
         let database = self.path.clone();
         let failed = |source| StoreError::Database { path: database.clone(), source };
         let tx =

@@ -42,7 +42,7 @@ pub use speak::ClaudeSpeaker;
 pub(super) use flavor::Flavor;
 pub(super) use hook::ClaudeHooks;
 pub(super) use table::{Reads, Row, row};
-pub(super) use transcript::ClaudeTranscript;
+pub(super) use transcript::{ClaudeTranscript, FILES as TRANSCRIPT_FILES};
 
 /// How many characters of a line that was not understood are shown.
 const EXCERPT: usize = 200;

@@ -30,7 +30,7 @@ use wire::{Kind, Wire, said};
 pub use app::CodexAppDecoder;
 pub use speak::CodexAppSpeaker;
 
-pub(super) use transcript::CodexTranscript;
+pub(super) use transcript::{CodexTranscript, FILES as TRANSCRIPT_FILES};
 
 /// How many characters of a line that was not understood are shown.
 const EXCERPT: usize = 200;

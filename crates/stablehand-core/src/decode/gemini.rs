@@ -18,7 +18,7 @@ use crate::line::{Line, Part};
 use fields::Fields;
 
 pub(super) use hook::GeminiHooks;
-pub(super) use transcript::GeminiTranscript;
+pub(super) use transcript::{FILES as TRANSCRIPT_FILES, GeminiTranscript};
 
 /// Reads Gemini CLI's stream.
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@ use crate::text::excerpt;
 use std::collections::VecDeque;
 use tools::Part as ToolPart;
 
-pub(super) use transcript::OpenCodeTranscript;
+pub(super) use transcript::{FILES as TRANSCRIPT_FILES, OpenCodeTranscript};
 
 /// So many parts are remembered, in case one is told again.
 const PARTS: usize = 64;

@@ -30,10 +30,39 @@ pub type Timed = (UnixMillis, EventKind);
 pub struct Beside {
     /// The name of its file without its ending: the session, where the transcript names none.
     pub name: String,
+    /// The name of the folder that it is in.
+    pub folder: String,
     /// Where the agent worked, where the place of the transcript says so.
     pub cwd: Option<String>,
     /// When it was last written: the time of what has no time of its own.
     pub modified: UnixMillis,
+}
+
+/// How a transcript stands in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TranscriptForm {
+    /// Line by line.
+    Lines,
+    /// Line by line, compressed with Zstandard.
+    PackedLines,
+    /// One document: the whole file is one line.
+    Document,
+    /// A database with the sessions in it, each to be told line by line.
+    Database,
+    /// The description of a session whose messages are in files of their own, to be told line by
+    /// line.
+    Tree,
+}
+
+/// How an agent names its transcripts, and what stands beside them.
+#[derive(Clone, Copy, Debug)]
+pub struct TranscriptFiles {
+    /// The form of the file of that name, below the agent's folder of transcripts, with `/` between
+    /// the parts; nothing for any other file.
+    pub form: fn(&str) -> Option<TranscriptForm>,
+    /// A file, in the same folder or above, with the place where the agent worked.
+    pub workspace: Option<&'static str>,
 }
 
 /// Reads the transcript of one session.
@@ -140,7 +169,7 @@ pub(super) fn time(value: Option<Value<'_>>) -> Option<UnixMillis> {
 #[derive(Debug, Default)]
 pub(super) struct Front {
     agent: &'static str,
-    beside: Beside,
+    pub(super) beside: Beside,
     pub(super) session: Option<String>,
     pub(super) version: Option<String>,
     pub(super) model: Option<String>,

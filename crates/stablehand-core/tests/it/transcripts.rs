@@ -15,7 +15,12 @@ fn folder() -> PathBuf {
 }
 
 fn beside() -> Beside {
-    Beside { name: "a-file".to_owned(), cwd: None, modified: UnixMillis(1_790_000_000_000) }
+    Beside {
+        name: "a-file".to_owned(),
+        folder: "a-folder".to_owned(),
+        cwd: None,
+        modified: UnixMillis(1_790_000_000_000),
+    }
 }
 
 /// Reads a transcript with a splitter whose lines may be `most` bytes long.

@@ -7,7 +7,10 @@
 //! conversation stands what the agent keeps for itself.
 
 use super::super::kit::cut;
-use super::super::transcript::{Beside as Place, DEPTH, Entries, Entry, Front, Timed, said, time};
+use super::super::transcript::{
+    Beside as Place, DEPTH, Entries, Entry, Front, Timed, TranscriptFiles, TranscriptForm, said,
+    time,
+};
 use super::block::{Block, Message};
 use super::calls::Beside;
 use super::ending;
@@ -20,6 +23,12 @@ use crate::event::{EventKind, Item, ItemBody, NoticeLevel, Tokens, TurnEnd, Unre
 use crate::json::Value;
 use crate::line::Part;
 use crate::time::UnixMillis;
+
+/// `<folder>/<session>.jsonl`, and `<folder>/<session>/subagents/agent-<id>.jsonl`.
+pub(in crate::decode) const FILES: TranscriptFiles = TranscriptFiles {
+    form: |name| name.ends_with(".jsonl").then_some(TranscriptForm::Lines),
+    workspace: None,
+};
 
 /// Reads a transcript of Claude Code.
 #[derive(Debug)]

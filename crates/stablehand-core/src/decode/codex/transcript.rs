@@ -9,7 +9,9 @@
 mod calls;
 
 use super::super::kit::Stream;
-use super::super::transcript::{Beside, DEPTH, Entries, Entry, Front, Timed, said, time};
+use super::super::transcript::{
+    Beside, DEPTH, Entries, Entry, Front, Timed, TranscriptFiles, TranscriptForm, said, time,
+};
 use super::{thread, trouble, wire};
 use crate::event::{EventKind, Item, ItemBody, NoticeLevel, TextRole, Tool, TurnEnd};
 use crate::id::{ItemId, digest64};
@@ -22,6 +24,19 @@ const MOST_WAITING: usize = 64;
 
 /// So many calls are remembered as over, since both sides tell of their end.
 const MOST_OVER: usize = 256;
+
+/// `<year>/<month>/<day>/rollout-<time>-<session>.jsonl`; old ones are packed, archived ones are in a
+/// folder of their own without days.
+pub(in crate::decode) const FILES: TranscriptFiles = TranscriptFiles {
+    form: |name| {
+        let file = name.rsplit('/').next().filter(|file| file.starts_with("rollout-"))?;
+        if file.ends_with(".jsonl.zst") {
+            return Some(TranscriptForm::PackedLines);
+        }
+        file.ends_with(".jsonl").then_some(TranscriptForm::Lines)
+    },
+    workspace: None,
+};
 
 /// Reads a rollout of Codex.
 #[derive(Debug)]
@@ -105,7 +120,10 @@ impl CodexTranscript {
     /// first is its own.
     fn session(&mut self, payload: Value<'_>) {
         if self.front.session.is_none() {
-            self.front.session = said(payload.get("id"));
+            // What a sub-agent does belongs to the session that it works for.
+            let sub = payload.get("source").and_then(|source| source.get("subagent"));
+            let parent = sub.and_then(|_| said(payload.get("session_id")));
+            self.front.session = parent.or_else(|| said(payload.get("id")));
             self.front.version = said(payload.get("cli_version"));
             self.front.cwd = said(payload.get("cwd"));
         }

@@ -7,7 +7,9 @@
 //! when the last answer asks for no tool.
 
 use super::super::kit::{Stream, cut, digest_of, mix};
-use super::super::transcript::{Beside, DEPTH, Entries, Entry, Front, Timed, said, time};
+use super::super::transcript::{
+    Beside, DEPTH, Entries, Entry, Front, Timed, TranscriptFiles, TranscriptForm, said, time,
+};
 use super::{outcome, tools};
 use crate::event::{EventKind, NoticeLevel, Outcome, TextRole, Tokens, ToolKind, TurnEnd, Usage};
 use crate::id::digest64;
@@ -20,6 +22,20 @@ const MESSAGES: usize = 4096;
 
 /// How a chat begins: what the agent tells the model about the place, in the user's name.
 const CONTEXT: &str = "<session_context>";
+
+/// `<project>/chats/session-<time>-<id>.jsonl`, those of sub-agents in a folder of the session; the
+/// project's place stands above.
+pub(in crate::decode) const FILES: TranscriptFiles = TranscriptFiles {
+    form: |name| {
+        let (_, file) = name.split_once("/chats/")?;
+        if file.ends_with(".jsonl") {
+            return Some(TranscriptForm::Lines);
+        }
+        let is_chat = file.starts_with("session-") && file.ends_with(".json");
+        is_chat.then_some(TranscriptForm::Document)
+    },
+    workspace: Some(".project_root"),
+};
 
 /// Reads a chat of Gemini CLI.
 #[derive(Debug)]
@@ -93,7 +109,10 @@ impl Entries for GeminiTranscript {
 
     fn entry(&mut self, entry: &Entry<'_, '_>, out: &mut Vec<Timed>) {
         if let Some(id) = entry.said("sessionId") {
-            self.front.session.get_or_insert(id);
+            // What a sub-agent does belongs to the session that it works for.
+            let is_sub = entry.get("kind").is_some_and(|kind| kind.is_str("subagent"));
+            let parent = Some(self.front.beside.folder.clone()).filter(|name| !name.is_empty());
+            self.front.session.get_or_insert(parent.filter(|_| is_sub).unwrap_or(id));
             self.front.at(time(entry.get("startTime")));
             self.learn(entry.get("summary"), entry.get("directories"));
             self.list(entry.get("messages"), out);

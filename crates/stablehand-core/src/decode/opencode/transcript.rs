@@ -5,12 +5,26 @@
 //! "data":{…}}`, a message before its parts. Parts are what the stream is made of, and are read by the
 //! same code.
 
-use super::super::transcript::{Beside, DEPTH, Entries, Entry, Front, Timed, said, time};
+use super::super::transcript::{
+    Beside, DEPTH, Entries, Entry, Front, Timed, TranscriptFiles, TranscriptForm, said, time,
+};
 use super::OpenCodeDecoder;
 use crate::event::{EventKind, NoticeLevel, TextRole};
 use crate::json::Value;
 use crate::line::{Line, Part};
 use crate::time::UnixMillis;
+
+/// `opencode.db`, or another name for another channel; before that `storage/session/<project>/<id>.json`.
+pub(in crate::decode) const FILES: TranscriptFiles = TranscriptFiles {
+    form: |name| {
+        if !name.contains('/') && name.starts_with("opencode") && name.ends_with(".db") {
+            return Some(TranscriptForm::Database);
+        }
+        let is_session = name.starts_with("storage/session/") && name.ends_with(".json");
+        is_session.then_some(TranscriptForm::Tree)
+    },
+    workspace: None,
+};
 
 /// Reads a stored session of OpenCode.
 #[derive(Debug)]
@@ -77,7 +91,10 @@ impl OpenCodeTranscript {
     }
 
     fn session(&mut self, entry: &Entry<'_, '_>, data: Value<'_>) {
-        self.front.session = said(entry.get("id")).or_else(|| said(data.get("id")));
+        // What a sub-agent does belongs to the session that it works for.
+        self.front.session = said(data.get("parentID"))
+            .or_else(|| said(entry.get("id")))
+            .or_else(|| said(data.get("id")));
         self.front.version = said(data.get("version"));
         self.front.cwd = said(data.get("directory"));
         // Until it has thought of one, the title is the time.
