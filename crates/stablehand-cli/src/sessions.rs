@@ -4,6 +4,7 @@
 
 mod approvals;
 mod find;
+mod import;
 mod read;
 mod show;
 
@@ -14,11 +15,15 @@ use crate::failure::Failure;
 pub enum SessionsCommand {
     /// Show a run from its log: what was said and done, or what was asked and decided
     Show(show::ShowArgs),
+
+    /// Bring into the index what agents did before Stablehand, from their own transcripts
+    Import(import::ImportArgs),
 }
 
 /// Runs it.
 pub fn main(command: &SessionsCommand) -> Result<u8, Failure> {
     match command {
         SessionsCommand::Show(args) => show::main(args),
+        SessionsCommand::Import(args) => import::main(args),
     }
 }

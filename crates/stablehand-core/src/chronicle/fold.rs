@@ -303,7 +303,10 @@ impl Fold {
 
     fn item_completed(&mut self, at: UnixMillis, item: Item, out: &mut Vec<Row>) {
         let Some(run) = &mut self.run else { return };
-        run.turn(at, out);
+        // A command may outlive its turn; its end is not the beginning of another.
+        if !run.tools.contains_key(&item.id) {
+            run.turn(at, out);
+        }
         match item.body {
             ItemBody::Message { text } => {
                 run.turn_used = true;

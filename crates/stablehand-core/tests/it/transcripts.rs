@@ -4,8 +4,9 @@
 //! left out), `<scene>.expect.txt` what is read in it; `UPDATE=1` writes that anew. The other tests
 //! take the same files apart: cut anywhere, with wrong bytes in them, line by line.
 
+use proptest::prelude::*;
 use stablehand_core::decode::{Beside, Dialect, Timed};
-use stablehand_core::event::{EventKind, ItemBody, Outcome, ToolInput, Unrecognized};
+use stablehand_core::event::{EventKind, Unrecognized};
 use stablehand_core::line::LineSplitter;
 use stablehand_core::time::UnixMillis;
 use std::path::{Path, PathBuf};
@@ -83,4 +84,67 @@ fn recordings_are_read_as_expected() {
         }
     }
     assert_eq!(wrong, Vec::<PathBuf>::new(), "UPDATE=1 writes the expectations anew");
+}
+
+#[test]
+fn every_line_of_a_recording_is_understood() {
+    for (dialect, file, bytes) in recordings() {
+        let odd: Vec<_> = read(dialect, &bytes, 1 << 20)
+            .into_iter()
+            .filter(|(_, event)| matches!(event, EventKind::Unrecognized { .. }))
+            .collect();
+        assert_eq!(odd, Vec::new(), "{}", file.display());
+    }
+}
+
+/// An agent that writes at this moment has written half a line.
+#[test]
+fn half_a_line_at_the_end_is_told_as_that_and_costs_nothing_before_it() {
+    for (dialect, file, bytes) in recordings() {
+        let whole = bytes.len() - bytes.iter().rev().skip(1).position(|b| *b == b'\n').unwrap() - 1;
+        let torn = read(dialect, &bytes[..whole + 20], 1 << 20);
+        let why = torn.iter().find_map(|(_, event)| match event {
+            EventKind::Unrecognized { why, .. } => Some(*why),
+            _ => None,
+        });
+        assert_eq!(why, Some(Unrecognized::Torn), "{}", file.display());
+        let told = |events: &[Timed]| {
+            let is_told = |event: &&EventKind| matches!(event, EventKind::TurnStarted { .. });
+            events.iter().map(|(_, event)| event).filter(is_told).count()
+        };
+        assert_eq!(told(&torn), told(&read(dialect, &bytes[..whole], 1 << 20)));
+    }
+}
+
+/// Nothing that a file can say is taken for more than it is.
+fn assert_sound(dialect: Dialect, bytes: &[u8], most: usize) {
+    for (at, event) in read(dialect, bytes, most) {
+        assert!((946_684_800_000..4_102_444_800_000).contains(&at.0), "{at:?} of {event:?}");
+        let json = serde_json::to_string(&event).unwrap();
+        let back: EventKind = serde_json::from_str(&json).unwrap();
+        assert_eq!(serde_json::to_string(&back).unwrap(), json);
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_happened_to_a_file_it_is_read(
+        which in any::<prop::sample::Index>(),
+        cut in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20),
+        most in 64usize..4096,
+    ) {
+        let all = recordings();
+        let (dialect, _, mut bytes) = all[which.index(all.len())].clone();
+        bytes.truncate(cut.index(bytes.len()) + 1);
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        assert_sound(dialect, &bytes, most);
+        // And in the words of another agent.
+        for other in [Dialect::Claude, Dialect::Codex, Dialect::Gemini, Dialect::OpenCode] {
+            assert_sound(other, &bytes, 1 << 20);
+        }
+    }
 }
