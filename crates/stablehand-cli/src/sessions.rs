@@ -6,6 +6,7 @@ mod approvals;
 mod export;
 pub(crate) mod find;
 mod glance;
+mod import;
 mod pick;
 mod play;
 pub(crate) mod read;
@@ -37,6 +38,8 @@ pub enum SessionsCommand {
     Replay(Box<replay::ReplayArgs>),
     /// Say what each value of each limit would have done to past runs, and which to choose
     Tune(tune::TuneArgs),
+    /// Bring into the index what agents did before Stablehand, from their own transcripts
+    Import(import::ImportArgs),
 }
 
 /// Runs it.
@@ -49,5 +52,6 @@ pub fn main(command: &SessionsCommand) -> Result<u8, Failure> {
         SessionsCommand::Resume(args) => resume::main(args),
         SessionsCommand::Replay(args) => replay::main(args),
         SessionsCommand::Tune(args) => tune::main(args),
+        SessionsCommand::Import(args) => import::main(args),
     }
 }

@@ -34,6 +34,22 @@ pub enum StoreError {
         /// Why.
         source: std::io::Error,
     },
+    /// What is imported could not be remembered.
+    #[error("failed to write `{}`", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A database of an agent, with its sessions in it.
+    #[error("failed to read the database `{}`", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
 }
 
 impl StoreError {
