@@ -34,6 +34,8 @@ mod redact;
 #[cfg(test)]
 mod replay;
 #[cfg(test)]
+mod rerun;
+#[cfg(test)]
 mod run;
 #[cfg(test)]
 mod sessions;
