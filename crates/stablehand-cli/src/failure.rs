@@ -198,6 +198,11 @@ fn hook_hint(error: &HookError) -> &'static str {
     }
 }
 
+/// Where to look after a run that did not end well.
+pub fn log_hint(log: &std::path::Path) -> String {
+    format!("the log says why: stablehand doctor {}", log.display())
+}
+
 /// What to do about an agent that could not be started.
 pub fn spawn_hint(error: &SpawnError) -> Option<&'static str> {
     match error {

@@ -214,7 +214,7 @@ fn tell(house: &House, report: &RunReport, why_no_retry: &str) {
     });
     let failure = match report.failure.as_ref().and_then(crate::failure::spawn_hint) {
         Some(hint) => failure.hint(hint),
-        None => failure.hint(format!("the log has everything: {}", house.log.path().display())),
+        None => failure.hint(crate::failure::log_hint(house.log.path())),
     };
     house.screen.err(failure.message(PROGRAM).as_bytes());
 }

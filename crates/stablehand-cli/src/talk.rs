@@ -148,8 +148,7 @@ fn tell(screen: &Screen, outcome: &stablehand::Outcome) {
             Some(_) => "the agent was stopped".to_owned(),
             None => outcome.report.summary(),
         };
-        let failure =
-            Failure::new(text).hint(format!("the log has everything: {}", outcome.log.display()));
+        let failure = Failure::new(text).hint(crate::failure::log_hint(&outcome.log));
         screen.err(failure.message(PROGRAM).as_bytes());
         screen.flush();
     }

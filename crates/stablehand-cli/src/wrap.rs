@@ -171,7 +171,7 @@ pub(crate) fn complain(house: &House, report: &RunReport) {
     let failure = Failure::new(text);
     let failure = match hint {
         Some(hint) => failure.hint(hint),
-        None => failure.hint(format!("the log has everything: {}", house.log.path().display())),
+        None => failure.hint(failure::log_hint(house.log.path())),
     };
     house.screen.err(failure.message(PROGRAM).as_bytes());
 }

@@ -28,6 +28,7 @@ mod log;
 mod manage;
 #[cfg(test)]
 mod policy;
+#[cfg(test)]
 mod post_mortem;
 #[cfg(test)]
 mod redact;
