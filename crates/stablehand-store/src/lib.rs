@@ -15,7 +15,7 @@ mod scan;
 mod write;
 
 pub use error::StoreError;
-pub use import::{IMPORTS, Source, Survey, survey};
+pub use import::{IMPORTS, Source, Survey, Transcript, each_transcript, survey};
 pub use index::{Indexer, Progress};
 pub use open::{FILE, Store};
 pub use scan::{Budget, Refreshed};
