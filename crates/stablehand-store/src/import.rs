@@ -16,7 +16,7 @@ use crate::{Store, StoreError};
 use database::Databases;
 use serde::{Deserialize, Serialize};
 use stablehand_core::Dialect;
-use stablehand_core::decode::TranscriptForm;
+use stablehand_core::decode::{Timed, TranscriptForm};
 use stablehand_core::event::EventKind;
 use stablehand_core::time::UnixMillis;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -83,56 +83,100 @@ struct Known {
     covered: i64,
 }
 
+/// One transcript, read.
+#[derive(Clone, Debug, Default)]
+pub struct Transcript {
+    /// The file that it is in.
+    pub path: PathBuf,
+    /// What the agent itself calls the session.
+    pub title: Option<String>,
+    /// What was said and done, and when.
+    pub events: Vec<Timed>,
+}
+
 /// Looks at everything in a folder of transcripts without keeping any of it. `scratch` is a folder of
 /// ours, for copies of databases that are in use.
 pub fn survey(source: &Source, scratch: &Path) -> Survey {
     let mut found = Survey::default();
-    let Some(dialect) = source.dialect() else { return found };
-    let mut databases = Databases::new(scratch);
-    let listed = walk::list(dialect, &source.folder);
-    found.unreadable = listed.unreadable;
     let mut sessions = HashSet::new();
-    let stored = |item: &Item, databases: &mut Databases| match item.form {
-        TranscriptForm::Database => databases.sessions(&source.agent, item),
-        _ => Ok(vec![item.clone()]),
-    };
-    for file in &listed.items {
-        found.files += 1;
-        found.bytes += file.size;
-        let items = match stored(file, &mut databases) {
-            Ok(items) => items,
-            Err(error) => {
-                found.unreadable.push((file.path.clone(), put::why(&error)));
-                continue;
+    let looked = each_item(source, scratch, |dialect, item, databases| {
+        let mut session = None;
+        let mut turns = 0;
+        let mut told = |at: UnixMillis, kind: &EventKind| match kind {
+            EventKind::SessionStarted { native_id, .. } => session = Some(native_id.0.clone()),
+            EventKind::Unrecognized { .. } => {}
+            other => {
+                turns += usize::from(matches!(other, EventKind::TurnStarted { .. }));
+                found.first = Some(found.first.map_or(at, |first| first.min(at)));
+                found.last = found.last.max(Some(at));
             }
         };
-        for item in items {
-            let mut session = None;
-            let mut turns = 0;
-            let mut told = |at: UnixMillis, kind: &EventKind| match kind {
-                EventKind::SessionStarted { native_id, .. } => session = Some(native_id.0.clone()),
-                EventKind::Unrecognized { .. } => {}
-                other => {
-                    turns += usize::from(matches!(other, EventKind::TurnStarted { .. }));
-                    found.first = Some(found.first.map_or(at, |first| first.min(at)));
-                    found.last = found.last.max(Some(at));
-                }
-            };
-            let read = read::each_event(dialect, &item, &mut databases, |events, _| {
-                events.iter().for_each(|(at, kind)| told(*at, kind));
-                Ok(())
-            });
-            if let Err(error) = read {
-                found.unreadable.push((item.path.clone(), put::why(&error)));
-            }
-            if turns > 0 {
-                found.turns += turns;
-                sessions.extend(session);
-            }
+        read::each_event(dialect, item, databases, |events, _| {
+            events.iter().for_each(|(at, kind)| told(*at, kind));
+            Ok(())
+        })?;
+        if turns > 0 {
+            found.turns += turns;
+            sessions.extend(session);
         }
-    }
+        Ok(())
+    });
+    (found.files, found.bytes, found.unreadable) = looked;
     found.sessions = sessions.len();
     found
+}
+
+/// Gives every transcript in a folder, whole. What cannot be read is left out; [`survey`] says why.
+pub fn each_transcript(source: &Source, scratch: &Path, mut take: impl FnMut(Transcript)) {
+    each_item(source, scratch, |dialect, item, databases| {
+        let mut whole = Transcript { path: item.path.clone(), ..Transcript::default() };
+        read::each_event(dialect, item, databases, |events, title| {
+            whole.events.append(events);
+            whole.title = title.map(str::to_owned);
+            Ok(())
+        })?;
+        take(whole);
+        Ok(())
+    });
+}
+
+/// How many files a folder has, their size, and which of them could not be read.
+type Looked = (usize, u64, Vec<(PathBuf, String)>);
+
+/// Hands out the transcripts of a folder; of a database every session.
+fn each_item(
+    source: &Source,
+    scratch: &Path,
+    mut take: impl FnMut(Dialect, &Item, &mut Databases) -> Result<(), StoreError>,
+) -> Looked {
+    let Some(dialect) = source.dialect() else { return Looked::default() };
+    let mut databases = Databases::new(scratch);
+    let listed = walk::list(dialect, &source.folder);
+    let mut looked = (listed.items.len(), 0, listed.unreadable);
+    let mut stored = HashSet::new();
+    let (bases, files): (Vec<_>, Vec<_>) =
+        listed.items.into_iter().partition(|item| item.form == TranscriptForm::Database);
+    for file in bases.into_iter().chain(files) {
+        looked.1 += file.size;
+        let items = match file.form {
+            TranscriptForm::Database => databases.sessions(&file),
+            // It was taken over into the database.
+            TranscriptForm::Tree if stored.contains(&file.name) => continue,
+            _ => Ok(vec![file.clone()]),
+        };
+        let mut done = |item: &Item| {
+            if file.form == TranscriptForm::Database {
+                stored.insert(item.name.clone());
+            }
+            take(dialect, item, &mut databases)
+        };
+        let failed = match items {
+            Ok(items) => items.iter().filter_map(|item| done(item).err()).last(),
+            Err(error) => Some(error),
+        };
+        looked.2.extend(failed.map(|error| (file.path.clone(), put::why(&error))));
+    }
+    looked
 }
 
 impl Store {
@@ -260,7 +304,7 @@ impl Store {
                 });
                 continue;
             }
-            let sessions = match databases.sessions(&files.source.agent, item) {
+            let sessions = match databases.sessions(item) {
                 Ok(sessions) => sessions,
                 Err(error) => {
                     done.unreadable.push((item.path.clone(), put::why(&error)));

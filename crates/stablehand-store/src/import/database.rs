@@ -49,7 +49,7 @@ impl Databases {
     }
 
     /// The sessions of a database, each as a transcript of its own.
-    pub(super) fn sessions(&mut self, agent: &str, item: &Item) -> Result<Vec<Item>, StoreError> {
+    pub(super) fn sessions(&mut self, item: &Item) -> Result<Vec<Item>, StoreError> {
         let db = self.database(&item.path)?;
         let failed = |source| StoreError::Foreign { path: item.path.clone(), source };
         // A session's own time is not that of its last part.
@@ -74,7 +74,6 @@ impl Databases {
                 mtime_ms: row.get(1)?,
             })
         };
-        let _by_name = agent;
         let found = find.query_map([], session).map_err(failed)?;
         found.collect::<Result<_, _>>().map_err(failed)
     }

@@ -25,9 +25,6 @@ use std::error::Error as _;
 /// So many rows go into one transaction, about.
 const BATCH: usize = 2000;
 
-/// A prompt is told by the agent's clock and a run by ours, and not at the same moment.
-const SLACK_MS: i64 = 1000;
-
 /// When our own logs watched which sessions.
 #[derive(Debug, Default)]
 pub(super) struct Covers {
@@ -155,9 +152,9 @@ impl Import<'_> {
             EventKind::TurnStarted { .. } => {
                 let agent = &self.files.source.agent;
                 let times = self.name.as_deref().map(|name| self.files.covers.of(agent, name));
-                self.covered = times.unwrap_or_default().iter().any(|(from, to)| {
-                    (from.saturating_sub(SLACK_MS)..=to.saturating_add(SLACK_MS)).contains(&at.0)
-                });
+                // Both clocks are this machine's, and a run begins before its prompt is given.
+                let is_in = |(from, to): &(i64, i64)| (*from..=*to).contains(&at.0);
+                self.covered = times.unwrap_or_default().iter().any(is_in);
             }
             EventKind::Unrecognized { .. } => self.skipped += 1,
             _ => {}
