@@ -5,25 +5,41 @@
 mod approvals;
 mod export;
 pub(crate) mod find;
+mod fresh;
 mod glance;
+mod grid;
 mod import;
+mod ls;
 mod pick;
 mod play;
+mod prune;
 pub(crate) mod read;
 mod replay;
 mod resume;
+mod search;
+mod select;
 mod show;
+mod stats;
 mod story;
 mod tail;
 mod timeline;
 mod tools;
 mod tune;
+mod when;
 
 use crate::failure::Failure;
 
 /// What runs left behind
 #[derive(Debug, clap::Subcommand)]
 pub enum SessionsCommand {
+    /// List sessions, the one with the latest news first
+    Ls(ls::LsArgs),
+    /// Search everything that was asked, said, thought and done
+    Search(Box<search::SearchArgs>),
+    /// Count runs: how they ended, where the time went, tokens, cost, tools
+    Stats(stats::StatsArgs),
+    /// Remove old logs
+    Prune(prune::PruneArgs),
     /// Show a run from its log: what was said and done, or what was asked and decided
     Show(show::ShowArgs),
     /// Draw what happened when: in the terminal, as a picture, or as a page to zoom and search in
@@ -45,6 +61,10 @@ pub enum SessionsCommand {
 /// Runs it.
 pub fn main(command: &SessionsCommand) -> Result<u8, Failure> {
     match command {
+        SessionsCommand::Ls(args) => ls::main(args),
+        SessionsCommand::Search(args) => search::main(args),
+        SessionsCommand::Stats(args) => stats::main(args),
+        SessionsCommand::Prune(args) => prune::main(args),
         SessionsCommand::Show(args) => show::main(args),
         SessionsCommand::Timeline(args) => timeline::main(args),
         SessionsCommand::Export(args) => export::main(args),

@@ -17,6 +17,7 @@ mod import;
 mod index;
 mod lock;
 mod open;
+pub mod query;
 mod rebuild;
 mod scan;
 mod state;
