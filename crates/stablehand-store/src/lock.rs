@@ -44,7 +44,10 @@ impl OpeningLock {
                     std::thread::sleep(PAUSE);
                 }
                 Err(TryLockError::WouldBlock) => {
-                    return Err(StoreError::Locked { path: index.to_owned() });
+                    let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+                    let text = "another process has been opening it for too long".to_owned();
+                    let source = rusqlite::Error::SqliteFailure(busy, Some(text));
+                    return Err(StoreError::Database { path: index.to_owned(), source });
                 }
                 // A file system without locks: then at least nothing stops us.
                 Err(TryLockError::Error(source)) => {

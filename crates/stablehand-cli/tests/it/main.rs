@@ -31,6 +31,8 @@ mod policy;
 #[cfg(test)]
 mod redact;
 #[cfg(test)]
+mod reindex;
+#[cfg(test)]
 mod replay;
 #[cfg(test)]
 mod run;
