@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The shared arguments.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct ChoiceArgs {
     /// Which agent, such as claude or codex; `stablehand agents` lists them all. demo is built in and
     /// needs no account

@@ -184,10 +184,10 @@ impl From<StoreError> for Failure {
             StoreError::Read { .. } => {
                 failure.hint("see to the folder and its owner, or name another with --log-dir")
             }
-            StoreError::Database { .. } if error.is_busy() => {
+            _ if error.is_busy() => {
                 failure.hint("somebody else is writing it; try again in a moment")
             }
-            StoreError::Database { .. } => failure
+            _ => failure
                 .hint("see to the disk and the folder; the logs are whole, whatever the index is"),
         }
     }
@@ -221,6 +221,7 @@ fn hook_hint(error: &HookError) -> &'static str {
 pub fn spawn_hint(error: &SpawnError) -> Option<&'static str> {
     match error {
         SpawnError::NotFound { .. } => Some("install it, or say where it is with --agent-bin"),
+        SpawnError::SessionTaken(_) => Some("wait for it to end, or start a new session"),
         SpawnError::NotExecutable { .. } => {
             Some("make it executable (chmod +x), or name another with --agent-bin")
         }

@@ -22,7 +22,7 @@ use std::time::Duration;
 use terminal::TerminalArgs;
 
 /// Run an agent, supervised: it cannot hang, leave processes behind or lose output.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(after_help = crate::failure::EXIT_CODES)]
 pub struct RunArgs {
     #[command(flatten)]
@@ -80,6 +80,16 @@ fn durability(name: &str) -> Result<Durability, String> {
 }
 
 impl RunArgs {
+    /// Which agent, how, and within which limits.
+    pub(crate) fn choice(&self) -> &ChoiceArgs {
+        &self.choice
+    }
+
+    /// The same, with another choice.
+    pub(crate) fn with_choice(&self, choice: ChoiceArgs) -> RunArgs {
+        RunArgs { choice, ..self.clone() }
+    }
+
     fn format(&self) -> Format {
         self.output_format.unwrap_or(if self.print { Format::StreamJson } else { Format::Text })
     }

@@ -12,9 +12,6 @@ mod fold;
 mod rows;
 mod time;
 
-#[cfg(test)]
-mod tests;
-
 pub use rows::{
     FileRow, FileUse, Passage, PassageKind, QuestionRow, Row, RunRow, ToolRow, TurnRow, VerdictRow,
 };

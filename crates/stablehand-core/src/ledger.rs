@@ -289,7 +289,7 @@ impl Entry {
     }
 }
 
-fn settled(choice: &str) -> Settled {
+pub(crate) fn settled(choice: &str) -> Settled {
     match choice {
         "allow"
         | "allow_always"

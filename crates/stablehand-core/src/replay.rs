@@ -114,6 +114,8 @@ impl EventReader {
                     self.hooked = Hooked::default();
                     self.answered.clear();
                     self.prompt = None;
+                    self.stdout.forget();
+                    self.stderr.forget();
                     if let Some(run) = fields.get("run").and_then(Value::string) {
                         self.run = RunId(run);
                     }
@@ -197,6 +199,7 @@ impl EventReader {
             joined = whole;
             (joined.as_slice(), cut)
         } else {
+            reader.forget();
             (bytes, false)
         };
         match stream {

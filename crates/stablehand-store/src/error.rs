@@ -20,6 +20,12 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// Somebody else has been opening or replacing it for too long.
+    #[error("the index `{}` is locked by another process", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
     /// A log or its folder.
     #[error("failed to read `{}`", path.display())]
     Read {
@@ -60,6 +66,7 @@ impl StoreError {
                         | ErrorCode::FileLockingProtocolFailed
                 )
             ),
+            StoreError::Locked { .. } => true,
             _ => false,
         }
     }

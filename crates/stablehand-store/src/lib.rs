@@ -16,6 +16,7 @@ mod fill;
 mod index;
 mod lock;
 mod open;
+pub mod query;
 mod rebuild;
 mod scan;
 mod state;

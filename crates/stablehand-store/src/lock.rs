@@ -44,10 +44,7 @@ impl OpeningLock {
                     std::thread::sleep(PAUSE);
                 }
                 Err(TryLockError::WouldBlock) => {
-                    let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
-                    let text = "another process has been opening it for too long".to_owned();
-                    let source = rusqlite::Error::SqliteFailure(busy, Some(text));
-                    return Err(StoreError::Database { path: index.to_owned(), source });
+                    return Err(StoreError::Locked { path: index.to_owned() });
                 }
                 // A file system without locks: then at least nothing stops us.
                 Err(TryLockError::Error(source)) => {

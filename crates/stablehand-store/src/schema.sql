@@ -158,6 +158,8 @@ CREATE TABLE passages (
     at   INTEGER NOT NULL,
     text TEXT NOT NULL
 );
+-- A search in prompts only leaps from prompt to prompt.
+CREATE INDEX passages_kind ON passages (kind);
 CREATE VIRTUAL TABLE words USING fts5(
     text, content = 'passages', content_rowid = 'id',
     tokenize = "unicode61 remove_diacritics 2 tokenchars '_'"

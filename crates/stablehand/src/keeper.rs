@@ -202,6 +202,9 @@ pub enum SpawnError {
         /// What the system said.
         source: io::Error,
     },
+    /// Another run has the session that is to be continued.
+    #[error(transparent)]
+    SessionTaken(crate::lease::LeaseError),
     /// The agent's hooks could not be set up, so nothing would hold it.
     #[error("{what}")]
     Hooks {

@@ -28,6 +28,7 @@ mod log;
 mod manage;
 #[cfg(test)]
 mod policy;
+mod post_mortem;
 #[cfg(test)]
 mod redact;
 #[cfg(test)]
@@ -36,6 +37,8 @@ mod reindex;
 mod replay;
 #[cfg(test)]
 mod run;
+#[cfg(test)]
+mod sessions;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
@@ -46,3 +49,5 @@ mod talk;
 mod terminal;
 #[cfg(test)]
 mod text_mode;
+#[cfg(test)]
+mod timeline;

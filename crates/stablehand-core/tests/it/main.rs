@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by a panic")]
 
+mod chronicle;
 mod events;
 mod hooks;
 mod policy;
@@ -10,3 +11,4 @@ mod replay;
 #[cfg(feature = "schema")]
 mod schema;
 mod shape;
+mod timeline;

@@ -1,16 +1,17 @@
 //! Carrying out what was decided: by the monitor, by a person, by the end of the process.
 
 use super::stop::{Stage, StopReason};
-use super::{CLEAN_MAX, DRAIN_IDLE, DRAIN_MAX, Driver, POLITE, Phase, notes};
-use crate::clock::unix_now;
+use super::{CLEAN_MAX, DRAIN_IDLE, DRAIN_MAX, Driver, POLITE, Phase, RunSpec, notes};
 use crate::keeper::Order;
-use crate::lease::Lease;
+use crate::lease::{Lease, LeaseError};
+use crate::log::Log;
 use crate::sink::PassThrough;
 use crate::tree;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use stablehand_core::Moment;
 use stablehand_core::event::{EventKind, Health, Outcome};
+use stablehand_core::id::SessionId;
 use stablehand_core::monitor::{Action, Input, Judgement};
 use stablehand_core::record::Level;
 use std::time::Duration;
@@ -31,18 +32,24 @@ pub(super) struct Sample {
 impl Driver<'_> {
     /// Does what the monitor wants done.
     pub(super) fn act(&mut self) {
+        if !self.actions.is_empty() {
+            self.act_at(self.clock.now());
+        }
+    }
+
+    /// The same, for what was decided at this moment.
+    pub(super) fn act_at(&mut self, now: Moment) {
         if self.actions.is_empty() {
             return;
         }
-        self.log.set_time(unix_now());
+        self.stamp(now);
         for action in std::mem::take(&mut self.actions) {
-            self.act_on(action);
+            self.act_on(action, now);
         }
         self.log.flush();
     }
 
-    fn act_on(&mut self, action: Action) {
-        let now = self.clock.now();
+    fn act_on(&mut self, action: Action, now: Moment) {
         let log = &mut *self.log;
         match action {
             Action::Health { from, to, why } => {
@@ -57,8 +64,13 @@ impl Driver<'_> {
                     None,
                 );
             }
-            Action::LimitsMoved { by, why } => {
-                log.decide(Level::Info, "limits_moved", &notes::limits_moved(by, &why), None);
+            Action::LimitsMoved { by, cause, why } => {
+                log.decide(
+                    Level::Info,
+                    "limits_moved",
+                    &notes::limits_moved(by, cause, &why),
+                    None,
+                );
             }
             Action::ToolOpened(tool) => {
                 log.decide_known(Level::Debug, "tool_call_opened", &notes::opened(&tool), None);
@@ -82,6 +94,7 @@ impl Driver<'_> {
                 }
             }
             Action::AskWitness => {
+                log.decide(Level::Debug, "witness_asked", &notes::Nothing {}, None);
                 let rows = tree::descendants(self.keeper.pid());
                 self.sample = Some(Sample {
                     began: now,
@@ -112,6 +125,8 @@ impl Driver<'_> {
     }
 
     pub(super) fn judged(&mut self, mut judgement: Judgement, now: Moment) {
+        // Where the monitor judged, it says by what; whoever sits at the terminal does not.
+        let of_monitor = judgement.evidence.verdict.is_some();
         self.look_at_screen(&mut judgement);
         let evidence = &mut judgement.evidence;
         evidence.processes = tree::descendants(self.keeper.pid());
@@ -123,7 +138,7 @@ impl Driver<'_> {
             evidence: Some(Box::new(judgement.evidence.clone())),
         };
         let message = if judgement.kind.is_limit() { "limit_reached" } else { "hang_detected" };
-        let fields = notes::verdict(&judgement, self.monitor.last_event());
+        let fields = notes::verdict(&judgement, self.monitor.last_event(), of_monitor);
         self.log.decide(Level::Error, message, &fields, Some(&event));
         self.log.sync();
         if self.spec.observe_only {
@@ -144,7 +159,7 @@ impl Driver<'_> {
             self.log.is_congested() || sinks.into_iter().flatten().any(PassThrough::is_congested);
         if congested != self.congested {
             self.congested = congested;
-            self.monitor.handle(Input::Backpressure(congested), now, &mut self.actions);
+            self.tell(Input::Backpressure(congested), now);
         }
         if let Some(sample) = self.sample.take_if(|sample| sample.due <= now) {
             let rows = tree::descendants(self.keeper.pid());
@@ -155,7 +170,7 @@ impl Driver<'_> {
                 window: now.since(sample.began),
                 other_activity: sample.runnable.iter().any(|pid| still.contains(pid)),
             };
-            self.monitor.handle(input, now, &mut self.actions);
+            self.tell(input, now);
         }
         if self.monitor.deadline().is_none_or(|deadline| deadline > now) {
             return;
@@ -163,7 +178,7 @@ impl Driver<'_> {
         if self.everything_is_read() {
             let now = self.moment();
             if self.monitor.deadline().is_some_and(|deadline| deadline <= now) {
-                self.monitor.handle(Input::Tick, now, &mut self.actions);
+                self.tell(Input::Tick, now);
             }
         }
     }
@@ -185,7 +200,7 @@ impl Driver<'_> {
         let now = self.clock.now();
         let Some(stage) = self.stop.due(now) else { return };
         let left = tree::descendants(self.keeper.pid());
-        self.log.set_time(unix_now());
+        self.stamp(now);
         let reason = self.stop.reason().map(StopReason::text).unwrap_or_default();
         let fields = notes::killed(stage, &reason, &left);
         // An agent that goes when asked is nothing to shout about.
@@ -261,25 +276,10 @@ impl Driver<'_> {
         }
     }
 
-    pub(super) fn take_known_lease(&mut self) {
-        if let Some(session) = self.spec.resumed_from.clone() {
-            self.take_lease(&session);
-        }
-    }
-
-    fn take_lease(&mut self, session: &stablehand_core::id::SessionId) {
-        let Some(folder) = &self.spec.leases else { return };
-        match Lease::take(folder, &self.spec.agent, session) {
-            Ok(lease) => self.lease = Some(lease),
-            Err(error @ crate::lease::LeaseError::Taken { .. }) => {
-                let fields = serde_json::json!({ "text": error.to_string() });
-                self.log.decide(Level::Error, "session_taken", &fields, None);
-                self.stop.begin(StopReason::SessionTaken, self.clock.now());
-            }
-            Err(error) => {
-                let fields = serde_json::json!({ "text": error.to_string() });
-                self.log.decide(Level::Warn, "lease_failed", &fields, None);
-            }
+    fn take_lease(&mut self, session: &SessionId) {
+        match lease_of(self.spec, session, self.log) {
+            Ok(lease) => self.lease = lease,
+            Err(_) => self.stop.begin(StopReason::SessionTaken, self.clock.now()),
         }
     }
 
@@ -292,5 +292,35 @@ impl Driver<'_> {
         let fields = notes::dump(self.monitor.health(), &evidence);
         self.log.decide(Level::Warn, "state_dump", &fields, None);
         self.log.flush();
+    }
+}
+
+/// The lease of a session that is to be continued; an error where another run has it.
+pub(super) fn known_lease(spec: &RunSpec, log: &mut Log) -> Result<Option<Lease>, LeaseError> {
+    match &spec.resumed_from {
+        Some(session) => lease_of(spec, session, log),
+        None => Ok(None),
+    }
+}
+
+/// A lease that cannot be written is no reason to stop; one that somebody has is.
+fn lease_of(
+    spec: &RunSpec,
+    session: &SessionId,
+    log: &mut Log,
+) -> Result<Option<Lease>, LeaseError> {
+    let Some(folder) = &spec.leases else { return Ok(None) };
+    match Lease::take(folder, &spec.agent, session) {
+        Ok(lease) => Ok(Some(lease)),
+        Err(error @ LeaseError::Taken { .. }) => {
+            let fields = serde_json::json!({ "text": error.to_string() });
+            log.decide(Level::Error, "session_taken", &fields, None);
+            Err(error)
+        }
+        Err(error) => {
+            let fields = serde_json::json!({ "text": error.to_string() });
+            log.decide(Level::Warn, "lease_failed", &fields, None);
+            Ok(None)
+        }
     }
 }
