@@ -117,6 +117,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         status: true,
         redaction: args.choice.redaction(),
         attendant: plan.attendant.clone(),
+        index: args.choice.indexes(&env),
     };
     if first.terminal.is_some() {
         terminal::hush_emulator();

@@ -14,6 +14,7 @@ mod pick;
 mod play;
 mod prune;
 pub(crate) mod read;
+mod reindex;
 mod replay;
 mod resume;
 mod search;
@@ -56,6 +57,8 @@ pub enum SessionsCommand {
     Tune(tune::TuneArgs),
     /// Bring into the index what agents did before Stablehand, from their own transcripts
     Import(import::ImportArgs),
+    /// Make the index of the logs anew, or hold it against them
+    Reindex(reindex::ReindexArgs),
 }
 
 /// Runs it.
@@ -73,5 +76,6 @@ pub fn main(command: &SessionsCommand) -> Result<u8, Failure> {
         SessionsCommand::Replay(args) => replay::main(args),
         SessionsCommand::Tune(args) => tune::main(args),
         SessionsCommand::Import(args) => import::main(args),
+        SessionsCommand::Reindex(args) => reindex::main(args),
     }
 }

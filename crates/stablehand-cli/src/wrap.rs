@@ -65,6 +65,7 @@ pub fn main(args: WrapArgs) -> Result<u8, Failure> {
         status: false,
         redaction: RedactArgs::default().redaction(&args.extra),
         attendant: None,
+        index: !env.no_index,
     };
     let first = args.prompt.join(" ");
     let wrap = Wrap::new(env, args)?;

@@ -83,7 +83,7 @@ impl Store {
     /// Opens it, or makes it anew where it is damaged. To be called with the lock.
     fn open_or_replace(folder: &Path, path: &Path, cache: Cache) -> Result<Store, StoreError> {
         match Self::open_file(folder, path, cache) {
-            Err(error) if error.is_damage() || is_unwritable_though_ours(&error, path) => {
+            Err(error) if error.is_unusable() || is_unwritable_though_ours(&error, path) => {
                 remove_files(path)?;
                 Self::open_file(folder, path, cache)
             }

@@ -97,7 +97,7 @@ impl Store {
     ) -> Result<Refreshed, StoreError> {
         let mut scan = Scan { budget, words: true, watch };
         match self.scan(&mut scan) {
-            Err(error) if error.is_damage() && self.access == Access::Full => {
+            Err(error) if error.is_unusable() && self.access == Access::Full => {
                 self.renew()?;
                 self.scan(&mut scan)
             }

@@ -33,6 +33,8 @@ mod post_mortem;
 #[cfg(test)]
 mod redact;
 #[cfg(test)]
+mod reindex;
+#[cfg(test)]
 mod replay;
 #[cfg(test)]
 mod rerun;
