@@ -117,6 +117,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         status: true,
         redaction: args.choice.redaction(),
         attendant: plan.attendant.clone(),
+        index: args.choice.indexes(&env),
     };
     if first.terminal.is_some() {
         terminal::hush_emulator();
@@ -214,7 +215,7 @@ fn tell(house: &House, report: &RunReport, why_no_retry: &str) {
     });
     let failure = match report.failure.as_ref().and_then(crate::failure::spawn_hint) {
         Some(hint) => failure.hint(hint),
-        None => failure.hint(format!("the log has everything: {}", house.log.path().display())),
+        None => failure.hint(crate::failure::log_hint(house.log.path())),
     };
     house.screen.err(failure.message(PROGRAM).as_bytes());
 }

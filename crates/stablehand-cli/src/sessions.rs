@@ -8,11 +8,13 @@ pub(crate) mod find;
 mod fresh;
 mod glance;
 mod grid;
+mod import;
 mod ls;
 mod pick;
 mod play;
 mod prune;
 pub(crate) mod read;
+mod reindex;
 mod replay;
 mod resume;
 mod search;
@@ -53,6 +55,10 @@ pub enum SessionsCommand {
     Replay(Box<replay::ReplayArgs>),
     /// Say what each value of each limit would have done to past runs, and which to choose
     Tune(tune::TuneArgs),
+    /// Bring into the index what agents did before Stablehand, from their own transcripts
+    Import(import::ImportArgs),
+    /// Make the index of the logs anew, or hold it against them
+    Reindex(reindex::ReindexArgs),
 }
 
 /// Runs it.
@@ -69,5 +75,7 @@ pub fn main(command: &SessionsCommand) -> Result<u8, Failure> {
         SessionsCommand::Resume(args) => resume::main(args),
         SessionsCommand::Replay(args) => replay::main(args),
         SessionsCommand::Tune(args) => tune::main(args),
+        SessionsCommand::Import(args) => import::main(args),
+        SessionsCommand::Reindex(args) => reindex::main(args),
     }
 }

@@ -16,6 +16,7 @@ mod questions;
 mod qwen;
 mod summary;
 mod terminal;
+mod transcript;
 
 use crate::event::EventKind;
 use crate::hook::{HookAnswers, Hooks};
@@ -32,6 +33,7 @@ pub use gemini::GeminiDecoder;
 pub use opencode::OpenCodeDecoder;
 pub use summary::{Summary, Totals};
 pub use terminal::TerminalDecoder;
+pub use transcript::{Beside, Timed, TranscriptDecode, TranscriptFiles, TranscriptForm};
 
 /// How much of a line is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +151,30 @@ impl Dialect {
             | Dialect::Codex
             | Dialect::Qwen
             | Dialect::Terminal => None,
+        }
+    }
+
+    /// A reader for a transcript that the agent that speaks so keeps of itself, where we know it.
+    pub fn transcript(self, beside: &Beside) -> Option<Box<dyn TranscriptDecode>> {
+        match self {
+            Dialect::Claude => Some(Box::new(claude::ClaudeTranscript::new(beside))),
+            Dialect::Codex | Dialect::CodexApp => {
+                Some(Box::new(codex::CodexTranscript::new(beside)))
+            }
+            Dialect::Gemini => Some(Box::new(gemini::GeminiTranscript::new(beside))),
+            Dialect::OpenCode => Some(Box::new(opencode::OpenCodeTranscript::new(beside))),
+            _ => None,
+        }
+    }
+
+    /// How the files of those transcripts are called.
+    pub fn transcript_files(self) -> Option<TranscriptFiles> {
+        match self {
+            Dialect::Claude => Some(claude::TRANSCRIPT_FILES),
+            Dialect::Codex | Dialect::CodexApp => Some(codex::TRANSCRIPT_FILES),
+            Dialect::Gemini => Some(gemini::TRANSCRIPT_FILES),
+            Dialect::OpenCode => Some(opencode::TRANSCRIPT_FILES),
+            _ => None,
         }
     }
 

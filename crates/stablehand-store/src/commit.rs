@@ -205,7 +205,7 @@ pub(crate) fn forget(db: &Connection, id: i64) -> rusqlite::Result<()> {
 
 /// A number for a log that began then, so that newer logs have higher ones. Where many began in the
 /// same second, the further ones are put into a wider and wider neighbourhood.
-fn free_number(db: &Connection, began: i64, key: &str) -> rusqlite::Result<i64> {
+pub(crate) fn free_number(db: &Connection, began: i64, key: &str) -> rusqlite::Result<i64> {
     let wanted = (began / 1000 - FIRST_SECOND).clamp(1, LAST_NUMBER - WIDEST);
     let mut is_taken = db.prepare_cached("SELECT 1 FROM logs WHERE id = ?")?;
     let (mut number, mut width) = (wanted, 1);

@@ -6,6 +6,7 @@
 
 use crate::{Store, StoreError};
 use rusqlite::types::ValueRef;
+use stablehand_core::id::digest64;
 use std::fmt::Write as _;
 
 /// The tables, and how their rows are put into an order.
@@ -48,16 +49,47 @@ impl Store {
     pub fn dump(&self) -> Result<String, StoreError> {
         let mut text = String::new();
         for (table, sql) in TABLES {
-            self.dump_table(table, sql, &mut text).map_err(|error| self.failed(error))?;
+            let mut take = |row: &str| {
+                text.push_str(row);
+                text.push('\n');
+            };
+            self.each_row(table, sql, &mut take).map_err(|error| self.failed(error))?;
         }
         Ok(text)
     }
 
-    fn dump_table(&self, table: &str, sql: &str, out: &mut String) -> rusqlite::Result<()> {
+    /// The first table in which another index of the same logs has something else.
+    pub(crate) fn differs_from(&self, other: &Store) -> Result<Option<String>, StoreError> {
+        for (table, sql) in TABLES {
+            let ours = self.sum_up(table, sql).map_err(|error| self.failed(error))?;
+            let theirs = other.sum_up(table, sql).map_err(|error| other.failed(error))?;
+            if ours != theirs {
+                return Ok(Some(format!(
+                    "`{table}` has {} rows, made anew it has {}, and they are not the same",
+                    ours.0, theirs.0
+                )));
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many rows, and the digest of all.
+    fn sum_up(&self, table: &str, sql: &str) -> rusqlite::Result<(usize, u64)> {
+        let mut sum = (0, 0u64);
+        self.each_row(table, sql, &mut |row| {
+            sum.0 += 1;
+            sum.1 = (sum.1.rotate_left(5) ^ digest64(row.as_bytes())).wrapping_mul(0x9e37_79b9);
+        })?;
+        Ok(sum)
+    }
+
+    fn each_row(&self, table: &str, sql: &str, take: &mut dyn FnMut(&str)) -> rusqlite::Result<()> {
+        let mut out = String::new();
         let mut select = self.db.prepare(sql)?;
         let names: Vec<String> = select.column_names().into_iter().map(str::to_owned).collect();
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
+            out.clear();
             out.push_str(table);
             for (place, name) in names.iter().enumerate() {
                 let value = row.get_ref(place)?;
@@ -65,14 +97,14 @@ impl Store {
                     continue;
                 }
                 out.push('\t');
-                push(out, value);
+                push(&mut out, value);
             }
-            out.push('\n');
+            take(&out);
         }
         // Rows that belong to no log would be in no row of the above.
         let total: i64 =
             self.db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
-        let _never_fails = writeln!(out, "{table}: {total}");
+        take(&format!("{table}: {total}"));
         Ok(())
     }
 

@@ -34,13 +34,39 @@ pub enum StoreError {
         /// Why.
         source: std::io::Error,
     },
+    /// What is imported could not be remembered.
+    #[error("failed to write `{}`", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A database of an agent, with its sessions in it.
+    #[error("failed to read the database `{}`", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
 }
 
 impl StoreError {
-    /// Whether the file is no good any more: only making it anew from the logs helps.
+    /// Whether what is in the file is no whole database: made anew from the logs it is one again.
     pub fn is_damage(&self) -> bool {
+        let StoreError::Database { source, .. } = self else { return false };
+        matches!(
+            source.sqlite_error_code(),
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt)
+        )
+    }
+
+    /// The same, or it is a whole database but not ours. Only for the statements of those who index:
+    /// a question may also be wrong.
+    pub(crate) fn is_unusable(&self) -> bool {
         match self {
-            StoreError::Database { source, .. } => is_damage(source),
+            StoreError::Database { source, .. } => self.is_damage() || is_not_ours(source),
             _ => false,
         }
     }
@@ -79,13 +105,11 @@ impl StoreError {
 
 /// Our statements are right for our tables. Where they are refused, or what they give is not what
 /// was put in, the tables are not ours any more.
-fn is_damage(error: &rusqlite::Error) -> bool {
+fn is_not_ours(error: &rusqlite::Error) -> bool {
     match error {
         rusqlite::Error::SqliteFailure(cause, _) => matches!(
             cause.code,
-            ErrorCode::NotADatabase
-                | ErrorCode::DatabaseCorrupt
-                | ErrorCode::Unknown
+            ErrorCode::Unknown
                 | ErrorCode::ConstraintViolation
                 | ErrorCode::TypeMismatch
                 | ErrorCode::SchemaChanged

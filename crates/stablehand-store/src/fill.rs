@@ -91,7 +91,7 @@ fn fill(path: &Path, file: File, gone: &Receiver<()>) -> Result<(), StoreError> 
         pause = EVERY;
         match following.look() {
             Err(error) if error.is_busy() => {}
-            Err(error) if error.is_damage() => following.begin_again(),
+            Err(error) if error.is_unusable() => following.begin_again(),
             result => result?,
         }
     }

@@ -13,6 +13,7 @@ mod commit;
 mod dump;
 mod error;
 mod fill;
+mod import;
 mod index;
 mod lock;
 mod open;
@@ -24,5 +25,6 @@ mod write;
 
 pub use error::StoreError;
 pub use fill::Filler;
+pub use import::{IMPORTS, Source, Survey, Transcript, each_transcript, survey};
 pub use open::{Access, FILE, Store};
 pub use scan::{Advance, Budget, Refreshed};

@@ -22,7 +22,8 @@ pub const FILE: &str = "index.sqlite";
 const BUSY: Duration = Duration::from_secs(5);
 
 /// What each version of the tables changed; never edited, only added to.
-const STEPS: &[M<'static>] = &[M::up(include_str!("schema.sql"))];
+const STEPS: &[M<'static>] =
+    &[M::up(include_str!("schema.sql")), M::up(include_str!("schema-imports.sql"))];
 
 /// No version will ever have a number like this; a file that says so is damaged.
 const ABSURD_VERSION: i64 = 1000;
@@ -82,7 +83,7 @@ impl Store {
     /// Opens it, or makes it anew where it is damaged. To be called with the lock.
     fn open_or_replace(folder: &Path, path: &Path, cache: Cache) -> Result<Store, StoreError> {
         match Self::open_file(folder, path, cache) {
-            Err(error) if error.is_damage() || is_unwritable_though_ours(&error, path) => {
+            Err(error) if error.is_unusable() || is_unwritable_though_ours(&error, path) => {
                 remove_files(path)?;
                 Self::open_file(folder, path, cache)
             }

@@ -41,7 +41,22 @@ impl Store {
         Ok((store, done))
     }
 
-    /// The same into a file that is thrown away, with or without what makes text searchable: to
+    /// Holds the index, brought up to date, against one that is made anew and thrown away: what is
+    /// wrong with it, where something is.
+    pub fn verify(folder: &Path) -> Result<Option<String>, StoreError> {
+        clear(folder);
+        let mut store = Self::open(folder)?;
+        store.refresh(Budget::UNLIMITED)?;
+        if let Some(wrong) = store.check()? {
+            return Ok(Some(wrong));
+        }
+        let unfinished = Unfinished::create(folder)?;
+        unfinished.fill(folder, true, &mut |_| {})?;
+        let fresh = Self::create_aside(folder, &unfinished.path)?;
+        store.differs_from(&fresh)
+    }
+
+    /// Makes one in a file that is thrown away, with or without what makes text searchable: to
     /// measure what that costs.
     #[doc(hidden)]
     pub fn index_aside(folder: &Path, words: bool) -> Result<Refreshed, StoreError> {

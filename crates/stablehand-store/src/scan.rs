@@ -39,7 +39,7 @@ impl Budget {
         Budget(Some(Instant::now() + time))
     }
 
-    fn is_used_up(&self) -> bool {
+    pub(crate) fn is_used_up(&self) -> bool {
         self.0.is_some_and(|until| Instant::now() >= until)
     }
 }
@@ -97,7 +97,7 @@ impl Store {
     ) -> Result<Refreshed, StoreError> {
         let mut scan = Scan { budget, words: true, watch };
         match self.scan(&mut scan) {
-            Err(error) if error.is_damage() && self.access == Access::Full => {
+            Err(error) if error.is_unusable() && self.access == Access::Full => {
                 self.renew()?;
                 self.scan(&mut scan)
             }
@@ -132,6 +132,7 @@ impl Store {
                 break;
             }
         }
+        self.refresh_imports(scan.budget, &mut done)?;
         Ok(done)
     }
 
@@ -336,7 +337,7 @@ impl Store {
     }
 
     /// Forgets a log, if it is still called so; whether it was, and whether it had copies.
-    fn forget(&mut self, log: i64, path: &str) -> Result<(bool, bool), StoreError> {
+    pub(crate) fn forget(&mut self, log: i64, path: &str) -> Result<(bool, bool), StoreError> {
         let database = self.path.clone();
         let failed = |source| StoreError::Database { path: database.clone(), source };
         let tx =

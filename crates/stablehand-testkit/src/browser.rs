@@ -184,7 +184,8 @@ impl Browser {
     pub fn wait_for(&mut self, what: &str, expression: &str) {
         let start = Instant::now();
         while self.eval(expression) != true {
-            assert!(start.elapsed() < PATIENCE, "waited for {what}: {expression}");
+            let said = &self.complaints;
+            assert!(start.elapsed() < PATIENCE, "waited for {what}: {expression}; {said:?}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }

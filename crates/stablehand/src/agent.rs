@@ -23,7 +23,7 @@ pub use variables::is_agents_own;
 
 use crate::hooks::HookForm;
 use crate::keeper::{Launch, Transport};
-use crate::manage::{Capabilities, Recipes};
+use crate::manage::{AgentHomes, Capabilities, Place, Recipes};
 use stablehand_core::Dialect;
 use stablehand_core::event::FailureKind;
 use stablehand_core::hook::Hooks;
@@ -62,6 +62,8 @@ pub struct Row {
     pub manage: Recipes,
     /// How its hooks are written down, where it has some that we know.
     pub hooks: Option<HookForm>,
+    /// Where it keeps the transcripts of its own sessions, as far as we can read them.
+    pub history: &'static [Place],
     /// How it is used at a terminal, where it can be.
     pub terminal: Option<TerminalForm>,
 }
@@ -154,6 +156,12 @@ impl Agent {
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         self.row().name
+    }
+
+    /// The folders in which it keeps the transcripts of its own sessions, whether they are there or
+    /// not.
+    pub fn transcript_folders(self, around: &AgentHomes) -> Vec<PathBuf> {
+        self.row().history.iter().filter_map(|place| place.path(around)).collect()
     }
 
     /// Its program on a search path, given as the value of PATH.

@@ -28,11 +28,16 @@ mod log;
 mod manage;
 #[cfg(test)]
 mod policy;
+#[cfg(test)]
 mod post_mortem;
 #[cfg(test)]
 mod redact;
 #[cfg(test)]
+mod reindex;
+#[cfg(test)]
 mod replay;
+#[cfg(test)]
+mod rerun;
 #[cfg(test)]
 mod run;
 #[cfg(test)]

@@ -7,7 +7,7 @@ mod damaged;
 use crate::support::{GOOD, env, run};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use stablehand_testkit::{Finished, Run, TestEnv};
+use stablehand_testkit::{Run, TestEnv};
 
 /// `stablehand doctor` about a log of this place.
 fn doctor<'e>(env: &'e TestEnv, which: &str, more: &[&str]) -> Run<'e> {
@@ -34,8 +34,11 @@ fn remarks(report: &Value) -> Vec<&str> {
     list.iter().filter_map(|remark| remark["cause"].as_str()).collect()
 }
 
+/// A script, flags for the run, the cause that comes first, and how sure it is.
+type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], &'c str, &'c str);
+
 /// Runs each script with its flags and compares what is said first.
-fn assert_causes(cases: &[(&str, &[(&str, &str)], &str, &str)]) {
+fn assert_causes(cases: &[Case<'_>]) {
     for (script, flags, cause, sure) in cases {
         let env = env(script);
         let run = flags.iter().fold(run(&env), |run, (name, value)| run.flag(name, value));
@@ -153,11 +156,6 @@ fn a_run_that_was_interrupted_and_one_whose_supervisor_was_killed() {
     }
 }
 
-fn text_of(run: Finished) -> String {
-    run.assert_code(1);
-    run.stdout_text()
-}
-
 #[test]
 fn the_text_has_the_answer_the_evidence_and_no_secret() {
     let secret = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789";
@@ -165,7 +163,9 @@ fn the_text_has_the_answer_the_evidence_and_no_secret() {
         "init\nstderr key {secret} \\x1b]0;title\\x07\nshell c1 500ms curl -H 'Authorization: Bearer {secret}'\nhang"
     ));
     run(&env).finish().assert_code(2);
-    let text = text_of(doctor(&env, "latest", &[]).finish());
+    let told = doctor(&env, "latest", &[]).finish();
+    told.assert_code(1);
+    let text = told.stdout_text();
     for part in [
         "run 1 of 1: cursor",
         "hung, exit status 2",

@@ -20,4 +20,6 @@ mod support;
 #[cfg(test)]
 mod talk;
 #[cfg(test)]
+mod transcripts;
+#[cfg(test)]
 mod turns;

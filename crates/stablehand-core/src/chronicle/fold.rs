@@ -40,6 +40,8 @@ struct Running {
     /// Whether the title is a prompt, not an answer that stands in for one.
     titled: bool,
     turn: Option<TurnRow>,
+    /// How the last turn ended, in the agent's word.
+    last_end: Option<String>,
     /// Whether something was said or done in the turn.
     turn_used: bool,
     turn_usage: Option<Tokens>,
@@ -178,7 +180,20 @@ impl Fold {
     }
 
     pub(super) fn finish_imported(&mut self, out: &mut Vec<Row>) {
-        let Some(last) = self.run.as_ref().map(|run| run.row.last) else { return };
+        let Some(run) = &mut self.run else { return };
+        // Nobody saw the agent end: how its last turn ended is all that is known.
+        let (outcome, by) = match (run.turn.is_some(), run.last_end.as_deref()) {
+            (false, Some("done")) => ("success", "agent"),
+            (false, Some("cancelled")) => ("interrupted", "person"),
+            (false, Some("limit")) => ("limit_reached", "agent"),
+            (false, Some(_)) => ("agent_error", "agent"),
+            (_, None) | (true, _) => ("no_result", "agent"),
+        };
+        let last = run.row.last;
+        run.row.ended = Some(last);
+        run.row.outcome = Some(outcome.to_owned());
+        run.row.ended_by = Some(by.to_owned());
+        run.dirty = true;
         self.close(last, out);
     }
 
@@ -218,6 +233,7 @@ impl Fold {
                 }
                 let said = serde_json::to_value(&end).unwrap_or_default();
                 let word = |name: &str| said.get(name)?.as_str().map(str::to_owned);
+                run.row.failure = word("failure");
                 run.end_turn(at, word("kind"), word("failure"), duration_ms, out);
                 if let Some(message) = word("message") {
                     self.pass(at, None, PassageKind::Notice, &message, out);
@@ -297,7 +313,10 @@ impl Fold {
 
     fn item_completed(&mut self, at: UnixMillis, item: Item, out: &mut Vec<Row>) {
         let Some(run) = &mut self.run else { return };
-        run.turn(at, out);
+        // A command may outlive its turn; its end is not the beginning of another.
+        if !run.tools.contains_key(&item.id) {
+            run.turn(at, out);
+        }
         match item.body {
             ItemBody::Message { text } => {
                 run.turn_used = true;
@@ -443,6 +462,7 @@ impl Running {
         self.account.end_turn();
         self.asked.clear();
         row.ended = end.is_some().then_some(at);
+        self.last_end.clone_from(&end);
         row.end = end;
         row.failure = failure;
         row.agent_ms = agent_ms;

@@ -20,6 +20,7 @@ mod system;
 mod table;
 mod text;
 mod tools;
+mod transcript;
 
 use super::failure::failure_of;
 use super::kit::LineType;
@@ -41,6 +42,7 @@ pub use speak::ClaudeSpeaker;
 pub(super) use flavor::Flavor;
 pub(super) use hook::ClaudeHooks;
 pub(super) use table::{Reads, Row, row};
+pub(super) use transcript::{ClaudeTranscript, FILES as TRANSCRIPT_FILES};
 
 /// How many characters of a line that was not understood are shown.
 const EXCERPT: usize = 200;
@@ -289,6 +291,7 @@ impl ClaudeDecoder {
         let message = Message::read(fields.message);
         let is_cut = flavor::says_something(fields.get("aborted"));
         let mut is_error = flavor::says_something(fields.get("is_api_error_message"))
+            || flavor::says_something(fields.get("isApiErrorMessage"))
             || flavor::says_something(fields.get("error"));
         self.turn_is_on(out);
         for block in message.blocks() {
@@ -364,7 +367,7 @@ impl ClaudeDecoder {
         let ended = message.calls_ended();
         if ended > 0 {
             let detail = fields.get("tool_use_result").filter(|_| ended == 1);
-            let beside = Beside { detail, meta: fields.get("tool_result_meta") };
+            let beside = Beside { detail, meta: fields.get("tool_result_meta"), own: None };
             self.turn_is_on(out);
             let mut sink = Sink { ids: &mut self.ids, depth, out };
             if fields.parent.is_none() {

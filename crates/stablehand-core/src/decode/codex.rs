@@ -14,6 +14,7 @@ mod speak;
 mod text;
 mod thread;
 mod tools;
+mod transcript;
 mod trouble;
 mod wire;
 
@@ -28,6 +29,8 @@ use wire::{Kind, Wire, said};
 
 pub use app::CodexAppDecoder;
 pub use speak::CodexAppSpeaker;
+
+pub(super) use transcript::{CodexTranscript, FILES as TRANSCRIPT_FILES};
 
 /// How many characters of a line that was not understood are shown.
 const EXCERPT: usize = 200;

@@ -8,6 +8,7 @@ mod fields;
 mod hook;
 mod outcome;
 mod tools;
+mod transcript;
 
 use super::Depth;
 use super::kit::{self, About, Objects, Stream};
@@ -17,6 +18,7 @@ use crate::line::{Line, Part};
 use fields::Fields;
 
 pub(super) use hook::GeminiHooks;
+pub(super) use transcript::{FILES as TRANSCRIPT_FILES, GeminiTranscript};
 
 /// Reads Gemini CLI's stream.
 #[derive(Debug, Default)]

@@ -292,7 +292,8 @@ pub(super) fn bad_shape(line: &Line<'_>, out: &mut Vec<EventKind>) {
     unrecognized(Unrecognized::BadShape, line.bytes, out);
 }
 
-fn unrecognized(why: Unrecognized, bytes: &[u8], out: &mut Vec<EventKind>) {
+/// Something that was not understood, with its beginning.
+pub(super) fn unrecognized(why: Unrecognized, bytes: &[u8], out: &mut Vec<EventKind>) {
     out.push(EventKind::Unrecognized { why, excerpt: excerpt(bytes, EXCERPT) });
 }
 

@@ -5,6 +5,7 @@
 //! reason is not another step. Texts come whole and tools when they are over; `tools` reads those.
 
 mod tools;
+mod transcript;
 
 use super::Depth;
 use super::kit::{self, About, Objects, Stream};
@@ -15,6 +16,8 @@ use crate::line::{Line, Part};
 use crate::text::excerpt;
 use std::collections::VecDeque;
 use tools::Part as ToolPart;
+
+pub(super) use transcript::{FILES as TRANSCRIPT_FILES, OpenCodeTranscript};
 
 /// So many parts are remembered, in case one is told again.
 const PARTS: usize = 64;

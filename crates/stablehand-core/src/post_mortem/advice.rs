@@ -10,6 +10,9 @@ use crate::event::VerdictKind;
 /// The program with flags of its own.
 const WRAPPER: &str = "cursor-wrap";
 
+/// To run the very program without us.
+pub(super) const BY_HAND: &str = "start the agent by hand in the same folder and see what it says";
+
 impl Facts {
     fn is_wrapper(&self) -> bool {
         self.program.as_deref() == Some(WRAPPER)
@@ -45,11 +48,6 @@ impl Facts {
         } else {
             "have it tried again by itself: `--retries 2`".to_owned()
         }
-    }
-
-    /// To run the very program by hand.
-    pub(super) fn by_hand(&self) -> String {
-        "start the agent by hand in the same folder and see what it says".to_owned()
     }
 
     /// To wait longer.

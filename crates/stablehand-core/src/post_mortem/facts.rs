@@ -4,19 +4,21 @@
 //! come often only the newest, and the count, are kept. It judges nothing.
 
 mod events;
+mod parts;
+
+pub(super) use parts::{
+    Call, End, Exited, Judged, Last, Mark, Question, Quiet, Refusal, Seen, Spoken, Stopped, Told,
+};
 
 use super::tail::Tail;
 use crate::decode::{Dialect, failure_of};
-use crate::event::{
-    EndedBy, Evidence, FailureKind, ProcessExit, ProcessRow, SessionEnd, ToolClass, TurnEnd,
-    VerdictKind,
-};
-use crate::id::{ItemId, SessionId};
+use crate::event::{Evidence, SessionEnd, TurnEnd};
+use crate::id::SessionId;
 use crate::json::{Object, Value};
 use crate::record::{Record, Stream};
 use crate::text::excerpt;
 use crate::time::{UnixMillis, millis};
-use serde::de::DeserializeOwned;
+use parts::{ended, exited, parsed, rows, trimmed};
 use std::collections::BTreeMap;
 
 /// So much of any text is kept.
@@ -64,137 +66,6 @@ const MARKED: &[&str] = &[
     "turn_cancelled",
     "would_have_killed",
 ];
-
-/// A record that something rests on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
-    pub(super) at: UnixMillis,
-    /// The name of the record, or of the event in it.
-    pub(super) record: String,
-    pub(super) text: String,
-}
-
-impl Seen {
-    pub(super) fn new(at: UnixMillis, record: &str, text: &str) -> Seen {
-        let text = excerpt(text.as_bytes(), TEXT);
-        Seen { at, record: excerpt(record.as_bytes(), TEXT), text }
-    }
-}
-
-/// Decisions of one name.
-#[derive(Clone, Debug)]
-pub(super) struct Mark {
-    pub(super) last: Seen,
-    pub(super) count: u64,
-}
-
-/// A verdict with what it rests on.
-#[derive(Clone, Debug)]
-pub(super) struct Judged {
-    pub(super) seen: Seen,
-    pub(super) kind: VerdictKind,
-    pub(super) evidence: Evidence,
-}
-
-/// A stage of a stop.
-#[derive(Clone, Debug)]
-pub(super) struct Stopped {
-    pub(super) at: UnixMillis,
-    pub(super) stage: String,
-    pub(super) reason: String,
-    pub(super) left: Vec<ProcessRow>,
-}
-
-/// How the process ended.
-#[derive(Clone, Debug)]
-pub(super) struct Exited {
-    pub(super) at: UnixMillis,
-    pub(super) exit: ProcessExit,
-    pub(super) forced: bool,
-    pub(super) leaked: Vec<ProcessRow>,
-    pub(super) survivors: Vec<ProcessRow>,
-}
-
-/// How the run ended, as its last record has it.
-#[derive(Clone, Debug)]
-pub(super) struct End {
-    pub(super) seen: Seen,
-    /// Absent where the log is newer than we are and has a word of its own.
-    pub(super) outcome: Option<SessionEnd>,
-    pub(super) by: Option<EndedBy>,
-    pub(super) exit_code: Option<i64>,
-    pub(super) failure: Option<FailureKind>,
-    pub(super) verdict: Option<VerdictKind>,
-    pub(super) elapsed_ms: Option<u64>,
-    pub(super) stdout_bytes: Option<u64>,
-}
-
-/// Words of the agent's that speak of a failure.
-#[derive(Clone, Debug)]
-pub(super) struct Spoken {
-    pub(super) seen: Seen,
-    pub(super) kind: FailureKind,
-    /// How far the agent had come; what is greater later says that it went on.
-    pub(super) progress: u64,
-}
-
-/// A call that has begun.
-#[derive(Clone, Debug)]
-pub(super) struct Call {
-    id: String,
-    pub(super) at: UnixMillis,
-    pub(super) headline: String,
-    pub(super) class: ToolClass,
-    /// The line of the log that told its beginning.
-    record: u64,
-}
-
-/// A question that waits for an answer.
-#[derive(Clone, Debug)]
-pub(super) struct Question {
-    id: String,
-    pub(super) seen: Seen,
-}
-
-/// An answer that somebody may regret.
-#[derive(Clone, Debug)]
-pub(super) struct Refusal {
-    pub(super) seen: Seen,
-    /// Nobody was there, or nobody answered in time.
-    pub(super) by_nobody: bool,
-}
-
-/// Something in the last events, perhaps several times.
-#[derive(Clone, Debug)]
-pub(super) struct Told {
-    pub(super) at: UnixMillis,
-    pub(super) what: String,
-    pub(super) count: u64,
-    item: Option<ItemId>,
-}
-
-/// Nothing was heard for a while.
-#[derive(Clone, Debug)]
-pub(super) struct Quiet {
-    pub(super) from: UnixMillis,
-    pub(super) ms: u64,
-    pub(super) during: String,
-}
-
-/// The last sort of thing that the agent did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Last {
-    #[default]
-    Nothing,
-    Session,
-    Prompt,
-    Reasoning,
-    Message,
-    ToolBegun,
-    ToolDone,
-    Retry,
-    TurnEnd,
-}
 
 /// Everything about one run.
 #[derive(Debug)]
@@ -492,62 +363,5 @@ impl Facts {
             let seen = Seen::new(at, record, text);
             self.spoken.push(Spoken { seen, kind, progress: self.progress });
         }
-    }
-}
-
-fn parsed<T: DeserializeOwned>(fields: &Object<'_>, name: &str) -> Option<T> {
-    serde_json::from_slice(fields.get(name)?.raw()).ok()
-}
-
-fn rows(fields: &Object<'_>, name: &str) -> Vec<ProcessRow> {
-    let mut rows: Vec<ProcessRow> = parsed(fields, name).unwrap_or_default();
-    rows.truncate(PROCESSES);
-    rows
-}
-
-/// Evidence of a size that can be kept.
-pub(super) fn trimmed(mut evidence: Evidence) -> Evidence {
-    evidence.processes.truncate(PROCESSES);
-    evidence.open_tools.truncate(PROCESSES);
-    evidence.last_events.truncate(PROCESSES);
-    evidence.screen.truncate(PROCESSES);
-    for tool in &mut evidence.open_tools {
-        tool.command = excerpt(tool.command.as_bytes(), TEXT);
-    }
-    for row in &mut evidence.processes {
-        row.name = excerpt(row.name.as_bytes(), TEXT);
-    }
-    for line in evidence.screen.iter_mut().chain(&mut evidence.last_events) {
-        *line = excerpt(line.as_bytes(), TEXT);
-    }
-    evidence
-}
-
-fn exited(at: UnixMillis, fields: &Object<'_>) -> Exited {
-    let number = |name| fields.get(name).and_then(Value::i64).and_then(|n| i32::try_from(n).ok());
-    let exit = match (number("exit_code"), number("signal")) {
-        (Some(code), _) => ProcessExit::Code(code),
-        (None, Some(signal)) => ProcessExit::Signal(signal),
-        (None, None) => ProcessExit::Unknown,
-    };
-    Exited {
-        at,
-        exit,
-        forced: fields.get("forced").and_then(Value::bool).unwrap_or(false),
-        leaked: rows(fields, "leaked"),
-        survivors: rows(fields, "survivors"),
-    }
-}
-
-fn ended(at: UnixMillis, fields: &Object<'_>, said: &str) -> End {
-    End {
-        seen: Seen::new(at, "run_ended", said),
-        outcome: parsed(fields, "outcome"),
-        by: parsed(fields, "ended_by"),
-        exit_code: fields.get("exit_code").and_then(Value::i64),
-        failure: parsed(fields, "failure"),
-        verdict: parsed(fields, "verdict"),
-        elapsed_ms: parsed(fields, "elapsed_ms"),
-        stdout_bytes: parsed(fields, "stdout_bytes"),
     }
 }

@@ -71,8 +71,9 @@ impl Log {
     }
 
     fn raw(mut self, line: Value) -> Log {
-        let at = self.tick();
-        self.lines.push(json!({ "msg": "raw_event", "recv_ts": at, "raw": line }).to_string());
+        let mut record = json!({ "msg": "raw_event", "recv_ts": self.tick() });
+        record["raw"] = line;
+        self.lines.push(record.to_string());
         self
     }
 
@@ -131,14 +132,14 @@ impl Log {
     }
 
     fn verdict(mut self, kind: &str, evidence: Value) -> Log {
-        let mut whole = json!({
-            "verdict": kind, "limit_ms": 300_000, "silence_ms": 301_000, "last_events": [],
-            "open_tools": [], "extensions": 0, "cpu_ms": 0, "cpu_window_ms": 1000,
-            "pipe_unread": 0, "processes": [process(100, "pony", 'S')]
-        });
-        for (name, value) in evidence.as_object().into_iter().flatten() {
-            whole[name] = value.clone();
-        }
+        let whole = with(
+            json!({
+                "verdict": kind, "limit_ms": 300_000, "silence_ms": 301_000, "last_events": [],
+                "open_tools": [], "extensions": 0, "cpu_ms": 0, "cpu_window_ms": 1000,
+                "pipe_unread": 0, "processes": [process(100, "pony", 'S')]
+            }),
+            evidence,
+        );
         let why = format!("hang detected: {kind}");
         self.decide(
             "hang_detected",
@@ -159,10 +160,7 @@ impl Log {
     }
 
     fn gone(mut self, how: Value) -> Log {
-        let mut fields = json!({ "forced": false, "leaked": [], "survivors": [] });
-        for (name, value) in how.as_object().into_iter().flatten() {
-            fields[name] = value.clone();
-        }
+        let fields = with(json!({ "forced": false, "leaked": [], "survivors": [] }), how);
         self.decide("agent_exited", fields);
         self
     }
@@ -172,13 +170,13 @@ impl Log {
     }
 
     fn ended_with(mut self, outcome: &str, more: Value) -> Log {
-        let mut fields = json!({
-            "outcome": outcome, "ended_by": "agent", "exit_code": 1, "elapsed_ms": 5000,
-            "stdout_bytes": 1234, "text": format!("it ended: {outcome}")
-        });
-        for (name, value) in more.as_object().into_iter().flatten() {
-            fields[name] = value.clone();
-        }
+        let fields = with(
+            json!({
+                "outcome": outcome, "ended_by": "agent", "exit_code": 1, "elapsed_ms": 5000,
+                "stdout_bytes": 1234, "text": format!("it ended: {outcome}")
+            }),
+            more,
+        );
         self.decide("run_ended", fields);
         self
     }
@@ -201,6 +199,14 @@ impl Log {
     fn report(&self) -> Report {
         self.read(Which::Troubled).expect("a run")
     }
+}
+
+/// The fields, and more of them instead.
+fn with(mut fields: Value, more: Value) -> Value {
+    if let (Value::Object(fields), Value::Object(more)) = (&mut fields, more) {
+        fields.extend(more);
+    }
+    fields
 }
 
 fn process(pid: u32, name: &str, state: char) -> Value {

@@ -12,3 +12,4 @@ mod replay;
 mod schema;
 mod shape;
 mod timeline;
+mod transcripts;

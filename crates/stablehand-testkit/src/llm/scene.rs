@@ -76,6 +76,13 @@ pub enum Wish {
         /// What is written.
         content: &'static str,
     },
+    /// Have another agent do a task; that one, which is asked for the same, runs a command.
+    Delegate {
+        /// What the other agent is told.
+        task: &'static str,
+        /// What it runs.
+        command: &'static str,
+    },
     /// A tool that no agent has.
     Unknown(&'static str),
 }
@@ -127,6 +134,10 @@ pub const CHORES: [&str; 2] = ["touch mucked-out", "touch groomed"];
 pub const CHORE_FILES: [&str; 2] = ["secret.txt", "list.txt"];
 /// The command of `slow-chore`.
 pub const SLOW_CHORE: &str = "touch mucked-out";
+/// What `delegate` has another agent do.
+pub const TASK: &str = "Feed the ponies, please.";
+/// The command that does it.
+pub const TASK_COMMAND: &str = "echo fed";
 /// The last text of each scene with tools.
 pub const TOOLS_DONE: &str = "The tools are done.";
 /// How many lines `long` has.
@@ -221,6 +232,14 @@ impl Scene {
                 wishing("I write a file.", vec![Wish::WriteFile(WRITTEN)]),
             ),
             scene("chores", "two commands and two files in the folder of the prompt", chores()),
+            scene(
+                "delegate",
+                "another agent runs a command, then a sentence",
+                wishing(
+                    "Somebody else can do it.",
+                    vec![Wish::Delegate { task: TASK, command: TASK_COMMAND }],
+                ),
+            ),
             scene(
                 "slow-chore",
                 "a sentence of three seconds, a command, then a sentence",

@@ -15,6 +15,9 @@ const SHELLS: &[&str] =
 /// What agents call the tool that writes a file.
 const WRITERS: &[&str] = &["Write", "write", "write_file", "apply_patch"];
 
+/// What agents call the tool that starts another agent.
+const DELEGATES: &[&str] = &["Agent", "Task", "task", "invoke_agent", "spawn_agent"];
+
 /// As long as agents allow for a command, so that `long-tool` is not ended by its own agent.
 const COMMAND_MS: u64 = 600_000;
 
@@ -31,6 +34,10 @@ pub(super) fn call(wish: &Wish, conversation: &Conversation) -> Call {
             let path = format!("{}/{name}", last_word(conversation).trim_end_matches('/'));
             write_file(&path, content, conversation)
         }
+        Wish::Delegate { task, command } if conversation.prompt.contains(task) => {
+            shell(command, conversation)
+        }
+        Wish::Delegate { task, .. } => delegate(task, conversation),
         Wish::Unknown(name) => {
             Call { name: (*name).to_owned(), arguments: Arguments::Json(json!({"mane": 1})) }
         }
@@ -50,6 +57,20 @@ fn shell(command: &str, conversation: &Conversation) -> Call {
         "timeout": COMMAND_MS,
         "timeout_ms": COMMAND_MS,
         "yield_time_ms": YIELD_MS,
+    });
+    Call { arguments: Arguments::Json(filled(tool.schema.as_ref(), &known)), name: tool.name }
+}
+
+fn delegate(task: &str, conversation: &Conversation) -> Call {
+    let tool = pick(DELEGATES, conversation);
+    let kind = if tool.name == "task" { "general" } else { "general-purpose" };
+    let known = json!({
+        "description": "Feeding time",
+        "prompt": task,
+        "message": task,
+        "subagent_type": kind,
+        "agent_name": "generalist",
+        "run_in_background": false,
     });
     Call { arguments: Arguments::Json(filled(tool.schema.as_ref(), &known)), name: tool.name }
 }

@@ -47,6 +47,7 @@ pub(super) static ROW: Row = Row {
     can: manage::CAN,
     manage: manage::RECIPES,
     hooks: Some(hooks::FORM),
+    history: &[manage::TRANSCRIPTS],
     terminal: Some(TerminalForm {
         arguments: at_terminal,
         prompt: PromptForm::Argument,

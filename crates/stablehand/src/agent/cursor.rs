@@ -32,6 +32,7 @@ pub(super) static ROW: Row = Row {
     can: manage::CAN,
     manage: manage::RECIPES,
     hooks: Some(hooks::FORM),
+    history: &[],
     terminal: Some(TerminalForm {
         arguments: at_terminal,
         prompt: PromptForm::Argument,

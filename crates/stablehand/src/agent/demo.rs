@@ -29,6 +29,7 @@ pub(super) static ROW: Row = Row {
     can: manage::CAN,
     manage: manage::RECIPES,
     hooks: None,
+    history: &[],
     terminal: Some(TerminalForm {
         arguments: |request, _typed| arguments(request),
         // It reads its prompt to the end, which at a terminal is Ctrl-D at the beginning of a line.

@@ -26,6 +26,7 @@ pub(super) static ROW: Row = Row {
     can: manage::CAN,
     manage: manage::RECIPES,
     hooks: None,
+    history: &[],
     terminal: Some(TerminalForm {
         arguments: at_terminal,
         prompt: PromptForm::Argument,

@@ -146,7 +146,9 @@ impl Page {
         let padding = " ".repeat(CAUSE - INDENT - name.len());
         let text = plain(&cause.text).replace(['\n', '\t'], " ");
         let wrapped = self.paint.wrapped(&format!("{}{text}", " ".repeat(CAUSE)), CAUSE);
-        self.out.push_str(&format!("  {painted}{padding}{}", wrapped.trim_start()));
+        for part in ["  ", &painted, &padding, wrapped.trim_start()] {
+            self.out.push_str(part);
+        }
         self.table(&cause.evidence, CAUSE);
         for change in &cause.change {
             self.line(&format!("→ {change}"), CAUSE, CAUSE + 2);

@@ -182,7 +182,8 @@ impl Picture<'_> {
             );
         }
         let mut rest = spans;
-        let mut before = MARGIN;
+        // How far the lane is drawn or written on already.
+        let mut inked = MARGIN;
         while let Some((first, later)) = rest.split_first() {
             // Everything that lies within the same pixel as the first, and in its colour.
             let until = self.x(first.start_ms) + 1.0;
@@ -195,19 +196,23 @@ impl Picture<'_> {
             let (with, after) = later.split_at(hidden);
             rest = after;
             if with.is_empty() {
-                let next = after.first().map_or(self.width - 4.0, |next| self.x(next.start_ms));
-                self.span(out, lane.track, top, first, (before, next));
+                self.span(out, lane.track, top, first);
+                let next = after.first().map_or(self.width, |next| {
+                    self.x(next.start_ms)
+                        - if colour::is_mark(lane.track, next) { 5.0 } else { 0.0 }
+                });
+                inked = self.name(out, lane.track, top, first, (inked, next));
+                out.push('\n');
             } else {
                 self.many(out, lane.track, top, first, with);
             }
-            let ends = with.iter().chain([first]).map(|span| self.x(span.end_ms));
-            before = ends.fold(before, f64::max);
+            let ends = with.iter().chain([first]).map(|span| self.x(span.end_ms) + LEAST);
+            inked = ends.fold(inked, f64::max);
         }
     }
 
-    fn span(&self, out: &mut String, track: Track, top: f64, span: &Span, around: (f64, f64)) {
-        let colour = SPANS.get(colour::of(track, span));
-        let (class, ink) = colour.map_or(("note", "ink"), |colour| (colour.class, colour.ink));
+    fn span(&self, out: &mut String, track: Track, top: f64, span: &Span) {
+        let class = SPANS.get(colour::of(track, span)).map_or("note", |colour| colour.class);
         let (x, y) = (self.x(span.start_ms), top + (LANE - BAR) / 2.0);
         let wide = (self.x(span.end_ms) - x).max(LEAST);
         let edge = match (span.open, wide > 4.0) {
@@ -236,34 +241,53 @@ impl Picture<'_> {
                  width=\"{wide:.2}\" height=\"{BAR}\" rx=\"{round}\"><title>{tip}</title></rect>"
             );
         }
+    }
+
+    /// The name of a span, on it or beside it, between what is written before it and what comes
+    /// next; how far it goes.
+    fn name(
+        &self,
+        out: &mut String,
+        track: Track,
+        top: f64,
+        span: &Span,
+        (inked, next): (f64, f64),
+    ) -> f64 {
+        let ink = SPANS.get(colour::of(track, span)).map_or("ink", |colour| colour.ink);
+        let x = self.x(span.start_ms);
+        let wide = (self.x(span.end_ms) - x).max(LEAST);
+        let letters = |pixels: f64| (pixels / LETTER).max(0.0) as usize;
         let name = name(track, span);
-        let inside = ((wide - 10.0) / LETTER) as usize;
-        let baseline = top + 15.0;
-        if wide > 40.0 && track != Track::Silence {
-            let text = markup(&fit(&name, inside));
+        let mut write = |class: &str, x: f64, room: usize| {
+            let text = fit(&name, room);
             let _infallible = write!(
                 out,
-                "<text class=\"{ink}\" x=\"{:.1}\" y=\"{baseline:.1}\">{text}</text>",
-                x + 5.0
+                "<text class=\"{class}\" x=\"{x:.1}\" y=\"{:.1}\">{}</text>",
+                top + 15.0,
+                markup(&text)
             );
-        } else {
-            let off = if colour::is_mark(track, span) { 9.0 } else { 4.0 };
-            let letters = |pixels: f64| (pixels / LETTER).max(0.0) as usize;
-            let right = letters(around.1 - x - wide - off - 4.0);
-            let left = letters(x - off - around.0 - 8.0);
-            // At the left only where it does not fit at the right, and there is more room.
-            let leftwards = name.width() > right && left > right;
-            let (room, at, side) =
-                if leftwards { (left, x - off, " e") } else { (right, x + wide + off, "") };
-            if room >= 4 {
-                let text = markup(&fit(&name, room));
-                let _infallible = write!(
-                    out,
-                    "<text class=\"b dim{side}\" x=\"{at:.1}\" y=\"{baseline:.1}\">{text}</text>"
-                );
-            }
+            text.width() as f64 * LETTER
+        };
+        if wide > 40.0 && track != Track::Silence {
+            write(ink, x + 5.0, letters(wide - 10.0));
+            return inked;
         }
-        out.push('\n');
+        let mark = colour::is_mark(track, span);
+        let off = if mark { 9.0 } else { 4.0 };
+        let end = x + if mark { off } else { wide + off };
+        let (right, left) = (letters(next - end - 5.0), letters(x - off - inked - 8.0));
+        let whole = name.width() <= right;
+        // Hooks call often, and their names say little: whole or not at all.
+        if track == Track::Hook && !whole {
+            return inked.max(end);
+        }
+        // At the left only where it does not fit at the right, and there is more room.
+        if !whole && left > right.max(4) {
+            write("b dim e", x - off, left);
+        } else if right >= 4 {
+            return end + write("b dim", end, right);
+        }
+        inked.max(end)
     }
 
     /// Several that cannot be seen apart.

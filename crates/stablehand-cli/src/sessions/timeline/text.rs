@@ -117,7 +117,9 @@ fn lane_of(row: &mut Row, track: Track, spans: &[Span], length_ms: u64) {
         let right = next.saturating_sub(end + 2);
         let left = (from / 2).saturating_sub(used + 2);
         // Before it only where it does not fit behind it, and there is more room.
-        if width(&name) > right && left > right.max(LEAST_NAME) {
+        if track == Track::Hook && width(&name) > right {
+            // Hooks call often, and their names say little: whole or not at all.
+        } else if width(&name) > right && left > right.max(LEAST_NAME) {
             let name = fit(&name, left);
             row.write(from / 2 - width(&name) - 1, &name, behind);
         } else if right > LEAST_NAME {

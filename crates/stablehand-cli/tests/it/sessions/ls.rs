@@ -35,9 +35,8 @@ fn three(env: &TestEnv) {
 
 #[test]
 fn real_runs_are_listed_the_newest_first() {
-    let env = env(GOOD);
+    let env = env(&format!("{GOOD}---\nread-stdin\ninit\nhang\n"));
     run(&env).finish().assert_code(0);
-    env.script("read-stdin\ninit\nhang");
     run(&env).finish().assert_code(2);
     let listed = listed(&env, &[]);
     let [hung, good] = listed.as_slice() else { panic!("{listed:?}") };

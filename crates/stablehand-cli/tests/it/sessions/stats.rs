@@ -24,9 +24,9 @@ fn stats(env: &TestEnv, flags: &[&str]) -> Value {
 
 #[test]
 fn real_runs_are_counted() {
-    let env = env(WITH_TOOLS);
+    let hang = "read-stdin\ninit\nhang\n";
+    let env = env(&format!("{WITH_TOOLS}---\n{hang}---\n{hang}"));
     run(&env).finish().assert_code(0);
-    env.script("read-stdin\ninit\nhang");
     run(&env).finish().assert_code(2);
     run(&env).args(["--observe-only", "--max-wall", "3s"]).finish();
     let all = stats(&env, &[]);

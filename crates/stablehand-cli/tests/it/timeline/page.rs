@@ -142,11 +142,51 @@ fn hostile_text_runs_nowhere() {
     assert_eq!(browser.eval("document.querySelector('parsererror')"), Value::Null);
     assert_eq!(browser.eval("document.documentElement.tagName"), "svg");
     assert_eq!(browser.eval("document.scripts.length"), 0);
-    // Nothing is written beyond the edge, and no two names over each other.
+    assert_tidy(&mut browser);
+}
+
+/// In a picture nothing is written beyond the edge, and no two names over each other.
+fn assert_tidy(browser: &mut Browser) {
     let outside = "[...document.querySelectorAll('text')].filter((t) => {
         const b = t.getBBox(), v = document.documentElement.viewBox.baseVal;
-        return b.x < 0 || b.x + b.width > v.width + 0.5 || b.y + b.height > v.height; }).length";
-    assert_eq!(browser.eval(outside), 0);
+        return b.x < 0 || b.x + b.width > v.width + 0.5 || b.y + b.height > v.height;
+      }).map((t) => t.textContent)";
+    assert_eq!(browser.eval(outside), serde_json::json!([]));
+    let over = "(() => {
+        const boxes = [...document.querySelectorAll('text')].map((t) => [t.getBBox(), t.textContent]);
+        return boxes.flatMap(([a, one], i) => boxes.slice(i + 1)
+          .filter(([b]) => a.y === b.y && a.x < b.x + b.width && b.x < a.x + a.width)
+          .map(([, other]) => [one, other]));
+      })()";
+    assert_eq!(browser.eval(over), serde_json::json!([]));
+}
+
+#[test]
+fn a_crowded_picture_stays_readable() {
+    let Some(mut browser) = browser() else { return };
+    let env = TestEnv::new(bins());
+    let mut log = Log::new("claude");
+    // Short and long, close and far, of every width, in three lanes.
+    for number in 0..60_i64 {
+        let from = number * number * 7 + 20;
+        let to = from + (number * 37) % 900;
+        log.command(&format!("t{number}"), from, to, &format!("make 好的 target-{number}"), "ok");
+        let hook = ZERO + from + 3;
+        log.line(&format!(r#"{{"msg":"hook_received","ts":{hook},"agent":"claude","hook":"PreToolUse","event":{{"type":"hook.received","name":"PreToolUse","payload":{{}}}}}}"#));
+        log.line(&format!(
+            r#"{{"msg":"limits_moved","ts":{hook},"text":"the processes were busy"}}"#
+        ));
+    }
+    log.end(27_000);
+    let log = log.save(&env);
+    for width in ["400", "1200", "3000"] {
+        let path = env.path("t.svg");
+        let path = path.to_str().unwrap();
+        timeline(&env, &log, &["-o", path, "--width", width]).finish().assert_code(0);
+        browser.open(Path::new(path));
+        assert!(browser.eval("document.querySelectorAll('text').length").as_u64() > Some(10));
+        assert_tidy(&mut browser);
+    }
 }
 
 #[test]

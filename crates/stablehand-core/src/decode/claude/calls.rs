@@ -41,6 +41,8 @@ pub(super) struct Beside<'a> {
     pub(super) detail: Option<Value<'a>>,
     /// `tool_result_meta`: a list, by id.
     pub(super) meta: Option<Value<'a>>,
+    /// A line of a transcript, which says the same of its one result.
+    pub(super) own: Option<Value<'a>>,
 }
 
 impl Calls {
@@ -109,7 +111,8 @@ impl Calls {
             .meta
             .into_iter()
             .flat_map(Value::elements)
-            .find(|meta| first(*meta, &["id"]).is_some_and(|id| id == tool.call.0));
+            .find(|meta| first(*meta, &["id"]).is_some_and(|id| id == tool.call.0))
+            .or(beside.own);
         let known = Known {
             kind: tool.tool_kind,
             was_asked: asked.is_some(),
@@ -142,6 +145,12 @@ impl Calls {
     /// The item of an open call, to add to its output.
     pub(super) fn item(&self, id: &str) -> Option<ItemId> {
         self.position(id).and_then(|at| self.open.get(at)).map(|open| open.item)
+    }
+
+    /// The last call that was made for another agent and is still open.
+    pub(super) fn last_agent(&self) -> Option<&str> {
+        let is_agent = |open: &&Open| matches!(open.tool.input, ToolInput::SubAgent { .. });
+        self.open.iter().rev().find(is_agent).map(|open| open.tool.call.0.as_str())
     }
 
     /// Somebody is asked about a call, under this request.

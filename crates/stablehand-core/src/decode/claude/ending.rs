@@ -23,11 +23,12 @@ pub(super) struct RequestError {
 
 impl RequestError {
     pub(super) fn read(fields: &Fields<'_, '_>) -> RequestError {
-        let say = |key| fields.get(key).and_then(Value::string).unwrap_or_default();
+        // The stream and the transcripts write names in two ways.
+        let get = |key, other| fields.get(key).or_else(|| fields.get(other));
         RequestError {
-            word: say("error"),
-            status: fields.get("api_error_status").and_then(Value::u64),
-            kind: say("api_error_type"),
+            word: fields.get("error").and_then(Value::string).unwrap_or_default(),
+            status: get("api_error_status", "apiErrorStatus").and_then(Value::u64),
+            kind: get("api_error_type", "apiErrorType").and_then(Value::string).unwrap_or_default(),
         }
     }
 }
@@ -86,7 +87,7 @@ fn status_in(message: &str) -> Option<u64> {
     digits.parse().ok().filter(|status| (400..600).contains(status))
 }
 
-fn kind_of(error: &RequestError, message: &str) -> FailureKind {
+pub(super) fn kind_of(error: &RequestError, message: &str) -> FailureKind {
     let wording = failure_of(message);
     if wording == Some(FailureKind::ContextLength) {
         return FailureKind::ContextLength;
@@ -172,7 +173,7 @@ fn of_models(models: Value<'_>) -> Option<Tokens> {
     sum
 }
 
-fn of_conversation(used: Value<'_>) -> Tokens {
+pub(super) fn of_conversation(used: Value<'_>) -> Tokens {
     let mut tokens = Tokens::default();
     for (key, value) in used.members() {
         let n = || value.u64().unwrap_or(0);

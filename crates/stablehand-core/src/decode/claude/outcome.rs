@@ -70,7 +70,7 @@ impl<'a> Ending<'a> {
     ) -> Ending<'a> {
         let detail = Detail::read(detail);
         let decision =
-            meta.and_then(|meta| meta.get("permission_decision")).map(|decision| Decision {
+            told(meta, "permission_decision", "permissionDecision").map(|decision| Decision {
                 accepted: decision.get("decision").is_some_and(|word| word.is_str("accept")),
                 source: first(decision, &["source"]).unwrap_or_default(),
             });
@@ -89,7 +89,7 @@ impl<'a> Ending<'a> {
         let may_have_code = known.kind == ToolKind::Execute;
         if failed || may_have_code {
             let words = words_of(block.content, LOOK);
-            let not_run = meta.is_some_and(|meta| meta.get("non_execution_kind").is_some());
+            let not_run = told(meta, "non_execution_kind", "toolDenialKind").is_some();
             ending.outcome = if failed {
                 ending.failure(&words, not_run, known)
             } else {
@@ -205,6 +205,12 @@ impl<'a> Detail<'a> {
         }
         read
     }
+}
+
+/// A member of what is told beside a result; the stream and the transcripts name it in two ways.
+fn told<'a>(meta: Option<Value<'a>>, key: &str, other: &str) -> Option<Value<'a>> {
+    let meta = meta?;
+    meta.get(key).or_else(|| meta.get(other))
 }
 
 fn interrupted() -> Outcome {

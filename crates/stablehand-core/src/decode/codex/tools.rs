@@ -161,6 +161,17 @@ pub(super) fn changes(wire: &Wire<'_>) -> Vec<Change> {
         .collect()
 }
 
+/// The files of a patch as a rollout has them: an object by path.
+pub(super) fn stored_changes(changes: Option<Value<'_>>) -> Vec<Change> {
+    let change = |(path, change): (&[u8], Value<'_>)| Change {
+        path: Value::new(&[b"\"", path, b"\""].concat()).string().unwrap_or_default(),
+        kind: said(change.get("type")).unwrap_or_default(),
+        moves: said(change.get("move_path")).is_some(),
+        diff: said(change.get("unified_diff").or_else(|| change.get("content"))),
+    };
+    changes.into_iter().flat_map(Value::members).map(change).collect()
+}
+
 fn patch_kind(changes: &[Change]) -> ToolKind {
     let all = |test: fn(&Change) -> bool| !changes.is_empty() && changes.iter().all(test);
     if all(|change| change.kind == "delete") {

@@ -126,6 +126,16 @@ impl<'a> Wire<'a> {
         }
     }
 
+    /// Reads an item of a rollout, where its kind is called `CommandExecution`.
+    pub(super) fn read_stored(&mut self, item: Value<'a>) {
+        self.read(item);
+        let mut word = self.word.to_vec();
+        if let Some(first) = word.first_mut().filter(|_| self.kind == Kind::Unknown) {
+            first.make_ascii_lowercase();
+            self.kind = Kind::of(&word);
+        }
+    }
+
     #[inline]
     fn put(&mut self, key: &[u8], value: Value<'a>) {
         let slot = match key {

@@ -3,6 +3,7 @@
 use super::{CauseKind, Finding};
 use crate::event::{ProcessExit, ProcessRow, SessionEnd, TurnEnd};
 use crate::post_mortem::Sure;
+use crate::post_mortem::advice::BY_HAND;
 use crate::post_mortem::facts::{Exited, Facts, Last, Seen};
 use crate::post_mortem::words;
 
@@ -154,7 +155,7 @@ pub(super) fn said_nothing(facts: &Facts) -> Option<Finding> {
         Finding::new(CauseKind::SaidNothing, Sure::Possible, why).seen(&exit_seen(exited));
     let dry =
         format!("see how it is started: `stablehand run --dry-run{} \"…\"`", facts.agent_flag());
-    Some(finding.change(facts.by_hand()).change(dry))
+    Some(finding.change(BY_HAND).change(dry))
 }
 
 fn names(rows: &[ProcessRow]) -> String {

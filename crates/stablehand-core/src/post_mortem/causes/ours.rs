@@ -3,6 +3,7 @@
 use super::{CauseKind, Finding};
 use crate::event::SessionEnd;
 use crate::post_mortem::Sure;
+use crate::post_mortem::advice::BY_HAND;
 use crate::post_mortem::facts::{Facts, Seen};
 use crate::post_mortem::words;
 
@@ -125,7 +126,7 @@ pub(super) fn foreign_lines(facts: &Facts) -> Option<Finding> {
     if says_nothing && facts.noise.count() > 0 && facts.spoken.is_empty() {
         let why = "The agent wrote text instead of its stream, and no session began.";
         let finding = Finding::new(CauseKind::ForeignLines, Sure::Possible, why);
-        return Some(finding.all_seen(facts.noise.iter()).change(facts.by_hand()));
+        return Some(finding.all_seen(facts.noise.iter()).change(BY_HAND));
     }
     (unknown > 0).then(|| {
         let why = format!("{lines} of the agent could not be understood.");
@@ -139,7 +140,7 @@ pub(super) fn prompt_refused(facts: &Facts) -> Option<Finding> {
     // Whoever ends at once has not read, either; so it explains nothing.
     let why = "The agent closed its standard input before it had the whole prompt.";
     let finding = Finding::new(CauseKind::PromptRefused, Sure::Certain, why).beside();
-    Some(finding.seen(&mark.last).change(facts.by_hand()))
+    Some(finding.seen(&mark.last).change(BY_HAND))
 }
 
 pub(super) fn log_degraded(facts: &Facts) -> Option<Finding> {

@@ -5,6 +5,7 @@
 use super::{CauseKind, Finding};
 use crate::event::{FailureKind, SessionEnd, TurnEnd};
 use crate::post_mortem::Sure;
+use crate::post_mortem::advice::BY_HAND;
 use crate::post_mortem::facts::{Facts, Seen};
 use crate::post_mortem::words;
 
@@ -105,10 +106,10 @@ fn failure(facts: &Facts, kind: FailureKind, sure: Sure, seen: &Seen) -> Finding
             vec![format!("see which sessions it knows here: `stablehand chats ls{agent}`")],
         ),
         FailureKind::BadRequest => {
-            (CauseKind::RequestRefused, vec![facts.update(), facts.by_hand()])
+            (CauseKind::RequestRefused, vec![facts.update(), BY_HAND.to_owned()])
         }
         FailureKind::Approval => {
-            (CauseKind::NotTrusted, vec![facts.by_hand() + ": it asks once", facts.let_it()])
+            (CauseKind::NotTrusted, vec![format!("{BY_HAND}: it asks once"), facts.let_it()])
         }
         FailureKind::Tool => (CauseKind::ToolFailed, facts.resume().into_iter().collect()),
         FailureKind::Internal => (CauseKind::AgentFailed, vec![facts.try_again(), facts.update()]),

@@ -4,6 +4,7 @@ use super::{CauseKind, Finding};
 use crate::event::{Evidence, VerdictKind};
 use crate::monitor::reasons;
 use crate::post_mortem::Sure;
+use crate::post_mortem::advice::BY_HAND;
 use crate::post_mortem::facts::{Facts, Judged, Seen};
 use crate::post_mortem::words;
 
@@ -157,7 +158,7 @@ pub(super) fn waits_for_stdin(facts: &Facts) -> Option<Finding> {
     let why =
         "By its own words the agent was reading its standard input, and never had enough of it.";
     let finding = Finding::new(CauseKind::WaitsForStdin, Sure::Likely, why);
-    Some(finding.seen(said).seen(&judged.seen).change(facts.update()).change(facts.by_hand()))
+    Some(finding.seen(said).seen(&judged.seen).change(facts.update()).change(BY_HAND))
 }
 
 /// Nothing was heard that names a session.
@@ -180,7 +181,7 @@ pub(super) fn start(facts: &Facts) -> Option<Finding> {
     Some(
         finding
             .change(facts.look_at_agent())
-            .change(facts.by_hand())
+            .change(BY_HAND)
             .change(servers)
             .change(facts.try_again() + "; nothing was done yet"),
     )

@@ -89,7 +89,7 @@ fn below<'f>(facts: &'f Facts, judged: &'f Judged) -> impl Iterator<Item = &'f P
     rows.filter(|row| Some(row.pid) != facts.pid && row.state != 'Z')
 }
 
-fn is_command(tool: &&OpenTool) -> bool {
+fn is_command(tool: &OpenTool) -> bool {
     tool.class == ToolClass::Execute
 }
 
@@ -119,7 +119,7 @@ fn holds(command: &str, phrase: &str) -> bool {
 }
 
 fn find_command<'f>(judged: &'f Judged, phrases: &[&str]) -> Option<&'f OpenTool> {
-    let mut commands = judged.evidence.open_tools.iter().filter(is_command);
+    let mut commands = judged.evidence.open_tools.iter().filter(|tool| is_command(tool));
     commands.find(|tool| phrases.iter().any(|phrase| holds(&tool.command, phrase)))
 }
 
@@ -235,9 +235,9 @@ pub(super) fn waits_for_permission(facts: &Facts) -> Option<Finding> {
     let tools = &judged.evidence.open_tools;
     let tool = tools
         .iter()
-        .find(is_command)
+        .find(|tool| is_command(tool))
         .or_else(|| tools.iter().find(|tool| tool.class == ToolClass::Local))?;
-    let (sure, why) = if is_command(&tool) {
+    let (sure, why) = if is_command(tool) {
         let why = "The agent says that a command runs, but no process of it exists: most likely it waits \
                    for a permission that nobody can give here.";
         (Sure::Likely, why)

@@ -1,6 +1,7 @@
 //! The fold of events: what the agent did last, said, asked and tried.
 
-use super::{Call, Facts, Judged, Last, Question, Refusal, Seen, TEXT, Told, trimmed};
+use super::parts::trimmed;
+use super::{Call, Facts, Judged, Last, Question, Refusal, Seen, TEXT, Told};
 use crate::event::{
     Event, EventKind, Health, Item, ItemBody, NoticeLevel, Outcome, TextRole, Tool, TurnEnd,
     Unrecognized,

@@ -172,10 +172,7 @@ fn silences() -> Vec<(Shows, Log)> {
 
 fn tools() -> Vec<(Shows, Log)> {
     let stuck = |command: &str, class: &str, more: Value| {
-        let mut evidence = json!({ "open_tools": [open_tool(command, class)] });
-        for (name, value) in more.as_object().into_iter().flatten() {
-            evidence[name] = value.clone();
-        }
+        let evidence = super::with(json!({ "open_tools": [open_tool(command, class)] }), more);
         Log::begun().shell("c1", command).hung("tool", evidence)
     };
     let with = |name: &str, state: char| json!({ "processes": [process(100, "pony", 'S'), process(101, name, state)] });

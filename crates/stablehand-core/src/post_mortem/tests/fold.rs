@@ -124,15 +124,15 @@ fn hostile_words_stay_on_their_line_and_out_of_commands() {
 #[test]
 fn a_long_log_takes_no_more_room_than_a_short_one() {
     let mut post_mortem = PostMortem::of(Which::Troubled);
-    let long = "x".repeat(100_000);
+    let much = "x".repeat(100_000);
     let mut log = Log::begun();
     for n in 0..100 {
-        log = log.shell(&format!("c{n}{long}"), &long).stderr(&long).text(&long);
+        log = log.shell(&format!("c{n}{much}"), &much).stderr(&much).text(&much);
     }
     for line in &log.lines {
         post_mortem.record(&Record::read(line.as_bytes()));
     }
     let report = post_mortem.report().expect("a run");
-    let size = serde_json::to_string(&report).map(|text| text.len()).unwrap_or(usize::MAX);
+    let size = serde_json::to_string(&report).map_or(usize::MAX, |text| text.len());
     assert!(size < 32_000, "{size} bytes");
 }

@@ -31,6 +31,8 @@ const fn in_config(file: &'static str) -> Place {
     Place::Home { variable: "CLAUDE_CONFIG_DIR", folder: ".claude", file }
 }
 
+pub(super) const TRANSCRIPTS: Place = in_config("projects");
+
 const NO_SWITCH: &str = "type /mcp inside `claude` to turn a server on or off, or add and remove it \
                          with `claude mcp add` and `claude mcp remove`";
 

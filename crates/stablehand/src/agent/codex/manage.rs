@@ -32,6 +32,8 @@ const fn in_home(file: &'static str) -> Place {
     Place::Home { variable: "CODEX_HOME", folder: ".codex", file }
 }
 
+pub(super) const TRANSCRIPTS: &[Place] = &[in_home("sessions"), in_home("archived_sessions")];
+
 const NO_SWITCH: &str =
     "set `enabled` to true or false under `[mcp_servers.NAME]` in ~/.codex/config.toml";
 

@@ -29,6 +29,8 @@ const fn in_home(file: &'static str) -> Place {
     Place::Home { variable: "", folder: ".gemini", file }
 }
 
+pub(super) const TRANSCRIPTS: Place = in_home("tmp");
+
 const KEYS: &[&str] = &["GEMINI_API_KEY", "GOOGLE_API_KEY"];
 
 pub(super) const RECIPES: Recipes = Recipes {

@@ -26,6 +26,9 @@ pub(super) const CAN: Capabilities = Capabilities {
 const CREDENTIAL_FILE: Place =
     Place::Home { variable: "XDG_DATA_HOME", folder: ".local/share", file: "opencode/auth.json" };
 
+pub(super) const TRANSCRIPTS: Place =
+    Place::Home { variable: "XDG_DATA_HOME", folder: ".local/share", file: "opencode" };
+
 const NO_SWITCH: &str = "set `enabled` of the server to true or false in opencode.json";
 
 pub(super) const RECIPES: Recipes = Recipes {

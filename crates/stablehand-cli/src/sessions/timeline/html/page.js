@@ -183,6 +183,8 @@
       pen.beginPath();
       pen.rect(LABELS - 6, row.top, w - LABELS + 6, LANE);
       pen.clip();
+      // How far the row is drawn or written on already.
+      row.inked = LABELS;
       for (const [span, at] of visible(row)) bar(pen, row, span, at);
       pen.restore();
       if (row.row === 0) {
@@ -256,29 +258,31 @@
       pen.stroke();
     }
     write(pen, row, span, at, x, wide, silence);
+    row.inked = Math.max(row.inked, x + wide + (span.mark ? 6 : 0));
     pen.globalAlpha = 1;
   }
   function write(pen, row, span, at, x, wide, silence) {
-    const left = Math.max(x, LABELS), inside = Math.min(x + wide, width) - left - 10;
+    const seen = Math.max(x, LABELS), inside = Math.min(x + wide, width) - seen - 10;
     const middle = row.top + LANE / 2 + 0.5;
     if (inside > 26 && !silence) {
       pen.fillStyle = palette[colours[span.colour][2]];
-      pen.fillText(cut(pen, nameOf(span), inside), left + 5, middle);
+      pen.fillText(cut(pen, nameOf(span), inside), seen + 5, middle);
       return;
     }
-    // Beside it, where there is more room; at the left only where the name does not fit at the right.
-    const next = row.spans[at + 1], before = row.reach[at - 1];
-    const off = span.mark ? 9 : 5;
-    const begin = Math.max(x + wide, LABELS) + off;
-    const free = Math.min(next ? xOf(next.start_ms) : width, width) - begin - 6;
-    const ending = x - off, behind = before === undefined ? LABELS : Math.max(xOf(before), LABELS);
+    // Beside it; at the left only where the name does not fit at the right, and there is more room.
+    const next = row.spans[at + 1], off = span.mark ? 9 : 5;
+    const begin = Math.max(x + wide, LABELS) + off, ending = x - off;
+    const right = Math.min(next ? xOf(next.start_ms) - (next.mark ? 6 : 0) : width, width) - begin - 6;
+    const left = Math.min(ending, width) - row.inked - 10;
     const name = nameOf(span);
-    const leftwards = ending - behind - 8 > free && cut(pen, name, free) !== name;
-    const room = leftwards ? ending - behind - 8 : free;
-    if (room <= 34 || ending < LABELS - 10 && leftwards) return;
-    const shown = cut(pen, name, room);
+    const whole = cut(pen, name, right) === name;
+    // Hooks call often, and their names say little: whole or not at all.
+    if (row.track === "hook" && !whole) return;
+    const leftwards = !whole && left > right && ending < width;
+    const room = leftwards ? left : right;
+    if (room <= 34) return;
+    const shown = cut(pen, name, room), place = leftwards ? ending : begin;
     pen.textAlign = leftwards ? "right" : "left";
-    const place = leftwards ? ending : begin;
     // The lines of the axis are not to run through it.
     pen.strokeStyle = palette.bg;
     pen.lineWidth = 3;
@@ -286,6 +290,7 @@
     pen.fillStyle = palette.dim;
     pen.fillText(shown, place, middle);
     pen.textAlign = "left";
+    if (!leftwards) row.inked = Math.max(row.inked, begin + pen.measureText(shown).width);
   }
   const widths = new Map();
   function cut(pen, text, pixels) {
@@ -479,9 +484,11 @@
       many(spans.filter((span) => lane(span).track === "turn").length, "turn"),
       many(tools.length, "call") + (failed ? `, ${failed} failed` : ""),
       quiet ? `${human(quiet)} silent` : "never silent",
-      timeline.session, timeline.cwd,
+      timeline.session,
+      timeline.cwd && `in ${timeline.cwd.replace(/\/+$/, "").split("/").at(-1) || "/"}`,
     ];
     byId("facts").textContent = facts.filter(Boolean).join(" · ");
+    byId("facts").title = timeline.cwd || "";
     const used = new Set(data.colour_of);
     colours.forEach(([name, title], index) => {
       if (!used.has(index)) return;
