@@ -86,7 +86,7 @@ pub fn main() -> ExitCode {
     {
         return code;
     }
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(sessions::mark_words(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return crate::explain(&error),
     };

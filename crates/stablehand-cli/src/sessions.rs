@@ -29,6 +29,7 @@ mod tune;
 mod when;
 
 use crate::failure::Failure;
+use std::ffi::OsString;
 
 /// What runs left behind
 #[derive(Debug, clap::Subcommand)]
@@ -59,6 +60,11 @@ pub enum SessionsCommand {
     Import(import::ImportArgs),
     /// Make the index of the logs anew, or hold it against them
     Reindex(reindex::ReindexArgs),
+}
+
+/// The arguments of our program, such that words to search for are not taken for flags.
+pub(crate) fn mark_words(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    search::mark_words(arguments)
 }
 
 /// Runs it.

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::manage;
 use stablehand_core::chronicle::PassageKind;
 use stablehand_store::query::{Count, Found, Order, Search, Terms};
+use std::ffi::OsString;
 
 /// Search everything that was asked, said, thought and done
 #[derive(Debug, clap::Args)]
@@ -20,7 +21,7 @@ use stablehand_store::query::{Count, Found, Order, Search, Terms};
 )]
 pub struct SearchArgs {
     /// What to look for
-    #[arg(value_name = "WORDS", required = true, allow_hyphen_values = true)]
+    #[arg(value_name = "WORDS", required = true)]
     words: Vec<String>,
 
     #[command(flatten)]
@@ -67,12 +68,47 @@ fn kind_named(word: &str) -> Result<PassageKind, String> {
     })
 }
 
+/// Stands for the minus of a word while flags are read.
+const MINUS: char = '\u{1}';
+
+/// Marks what is a word although it begins as a flag does, in the arguments of `sessions search`:
+/// `-word`, `->`. A flag that does not exist, such as `--agnet`, stays one, so that it is noticed.
+pub(super) fn mark_words(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = arguments.collect();
+    let is = |n: usize, word: &str| arguments.get(n).is_some_and(|it| it == word);
+    if !is(1, "sessions") || !is(2, "search") {
+        return arguments;
+    }
+    for argument in arguments.iter_mut().skip(3) {
+        let Some(text) = argument.to_str() else { continue };
+        if text == "--" {
+            break;
+        }
+        let Some(rest) = text.strip_prefix('-').filter(|rest| !rest.is_empty()) else { continue };
+        let is_flag = match rest.strip_prefix('-') {
+            Some(name) => name.starts_with(|c: char| c.is_ascii_alphabetic()),
+            None => rest == "h" || is_limit(rest),
+        };
+        if !is_flag {
+            *argument = format!("{MINUS}{rest}").into();
+        }
+    }
+    arguments
+}
+
+/// `-n`, `-n5`, `-n=5`.
+fn is_limit(rest: &str) -> bool {
+    let Some(number) = rest.strip_prefix('n') else { return false };
+    number.strip_prefix('=').unwrap_or(number).bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Runs it.
 pub(super) fn main(args: &SearchArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
     let clock = Clock::read();
+    let words: Vec<String> = args.words.iter().map(|word| word.replace(MINUS, "-")).collect();
     let wanted = Search {
-        terms: Terms::of_arguments(&args.words),
+        terms: Terms::of_arguments(&words),
         filter: args.select.filter(&clock)?,
         outcomes: args.select.outcomes(),
         tool: args.tool.clone(),
@@ -107,4 +143,24 @@ pub(super) fn main(args: &SearchArgs) -> Result<u8, Failure> {
 fn nothing() -> Found {
     let none = Count::Exactly(0);
     Found { sessions: Vec::new(), order: Order::Best, matches: none, in_sessions: none }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_may_begin_as_a_flag_does() {
+        let marked = |words: &[&str]| {
+            let all = ["stablehand", "sessions", "search"].iter().chain(words);
+            let marked = mark_words(all.map(OsString::from));
+            let words = marked.iter().skip(3).map(|it| it.to_string_lossy().replace(MINUS, "!"));
+            words.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(marked(&["x", "-hay", "--json", "-n", "3"]), "x !hay --json -n 3");
+        assert_eq!(marked(&["-n5", "-n=5", "-no", "-h", "-"]), "-n5 -n=5 !no -h -");
+        assert_eq!(marked(&["->", "-->", "--agnet", "--", "-x"]), "!> !-> --agnet -- -x");
+        let other = ["stablehand", "run", "-x"].map(OsString::from);
+        assert_eq!(mark_words(other.clone().into_iter()), other);
+    }
 }

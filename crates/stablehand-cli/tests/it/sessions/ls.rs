@@ -7,7 +7,8 @@ use nix::sys::signal::Signal;
 /// The objects of `ls --json` with these flags.
 fn listed(env: &TestEnv, flags: &[&str]) -> Vec<Value> {
     let words: Vec<&str> = ["ls", "--json"].iter().chain(flags).copied().collect();
-    let run = sessions(env, &words).finish();
+    // A run may be going on meanwhile.
+    let run = sessions(env, &words).start().finish_alone();
     run.assert_code(0);
     match serde_json::from_slice(&run.stdout) {
         Ok(Value::Array(listed)) => listed,
@@ -35,12 +36,12 @@ fn three(env: &TestEnv) {
 
 #[test]
 fn real_runs_are_listed_the_newest_first() {
-    let env = env(&format!("{GOOD}---\nread-stdin\ninit\nhang\n"));
+    let env = env(&format!("{GOOD}---\nread-stdin\ninit s-hangs\nhang\n"));
     run(&env).finish().assert_code(0);
     run(&env).finish().assert_code(2);
     let listed = listed(&env, &[]);
     let [hung, good] = listed.as_slice() else { panic!("{listed:?}") };
-    assert_eq!((&hung["outcome"], &hung["verdict"]), (&json!("hung"), &json!("idle")));
+    assert_eq!((&hung["outcome"], &hung["verdict"]), (&json!("hung"), &json!("first_response")));
     assert_eq!(good["outcome"], "success");
     assert_eq!((&good["agent"], &good["turns"]), (&json!("cursor"), &json!(1)));
     assert_eq!(good["title"], "feed the ponies");
@@ -98,8 +99,8 @@ fn a_run_is_running_until_nobody_writes_its_log() {
     assert_eq!(listed(&env, &["--outcome", "running"]).len(), 1);
     // It is not pruned, whatever is asked for.
     let all = ["prune", "--json", "--all", "--older-than", "0s", "--max-size", "0"];
-    let pruned: Value =
-        serde_json::from_slice(&sessions(&env, &all).finish().stdout).expect("an object");
+    let pruned: Value = serde_json::from_slice(&sessions(&env, &all).start().finish_alone().stdout)
+        .expect("an object");
     assert_eq!(pruned["kept"][0]["reason"], "running", "{pruned}");
     agent.signal(Signal::SIGKILL);
     drop(agent.finish_alone());

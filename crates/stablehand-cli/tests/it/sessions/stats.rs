@@ -24,16 +24,22 @@ fn stats(env: &TestEnv, flags: &[&str]) -> Value {
 
 #[test]
 fn real_runs_are_counted() {
+    // The last one is only late, which nobody could have known.
     let hang = "read-stdin\ninit\nhang\n";
-    let env = env(&format!("{WITH_TOOLS}---\n{hang}---\n{hang}"));
+    let late = "read-stdin\ninit\nsleep 4s\nassistant Late.\nresult Late.\n";
+    let env = env(&format!("{WITH_TOOLS}---\n{hang}---\n{late}"));
     run(&env).finish().assert_code(0);
     run(&env).finish().assert_code(2);
-    run(&env).args(["--observe-only", "--max-wall", "3s"]).finish();
+    run(&env).args(["--observe-only"]).finish().assert_code(0);
     let all = stats(&env, &[]);
     let total = &all["total"];
     assert_eq!(total["runs"], 3);
-    assert_eq!(total["outcomes"]["success"], 1);
-    assert!(total["hung"].as_u64().unwrap() >= 1, "{total}");
+    assert_eq!(total["outcomes"], json!({ "success": 2, "hung": 1 }));
+    assert_eq!(
+        (&total["hung"], &total["false_alarms"]),
+        (&json!(1), &total["verdicts_observed_only"])
+    );
+    assert_eq!(total["false_alarm_rate"], 1.0);
     assert_eq!((&total["tools"], &total["tools_failed"]), (&json!(2), &json!(1)));
     let tool = &all["tools"][0];
     assert_eq!((&tool["calls"], &tool["failed"]), (&json!(2), &json!(1)));
