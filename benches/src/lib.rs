@@ -8,6 +8,7 @@
 pub mod agent;
 pub mod chain;
 pub mod corpus;
+pub mod logs;
 pub mod options;
 pub mod proc;
 pub mod report;

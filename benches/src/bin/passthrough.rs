@@ -30,11 +30,17 @@ impl Input {
     }
 
     fn run(&self, chain: &Chain, tool: &Tool, hash: bool) -> Outcome<Taken> {
+        // What the index costs is measured on its own.
+        self.run_with(chain, tool, hash, "1")
+    }
+
+    fn run_with(&self, chain: &Chain, tool: &Tool, hash: bool, no_index: &str) -> Outcome<Taken> {
         let path = self.path.to_str().ok_or("the temporary folder is not UTF-8")?;
         let env = [
             (agent::STREAM, path),
             (agent::WRITES, self.writes),
             (agent::HASH, if hash { "1" } else { "0" }),
+            ("STABLEHAND_NO_INDEX", no_index),
         ];
         let taken = chain.run(tool, (Role::Write, Role::Count), &env)?;
         if matches!(tool, Tool::Wrap) {
@@ -93,8 +99,31 @@ impl Rounds {
     }
 }
 
+/// The same stream with and without the index being filled, long enough for that to begin: the
+/// speed of the one as a multiple of the other's, in each round.
+fn filling(chain: &Chain, folder: &Path, megabytes: usize, rounds: usize) -> Outcome<Vec<f64>> {
+    let input = Input::make(folder, "line", megabytes)?;
+    let (mut with, mut without) = (Rounds::default(), Rounds::default());
+    for round in 0..rounds {
+        // Whoever comes second finds the disk busy with the first; so they take turns.
+        for first in [round % 2 == 0, round % 2 != 0] {
+            let (rounds, no_index) = if first { (&mut with, "0") } else { (&mut without, "1") };
+            rounds.push(&input.run_with(chain, &Tool::Wrap, false, no_index)?);
+        }
+    }
+    std::fs::remove_file(&input.path)?;
+    let speeds = ratios(&with.speed, &without.speed);
+    say(format!(
+        "filling the index along {megabytes} MB: speed {} x that without, CPU {:.2} s and {:.2} s\n",
+        spread(&speeds),
+        median(&with.cpu),
+        median(&without.cpu),
+    ))?;
+    Ok(speeds)
+}
+
 fn measure() -> Outcome<()> {
-    let options = Options::read(&["--rounds", "--mb", "--line-mb", "--jq-mb"])?;
+    let options = Options::read(&["--rounds", "--mb", "--line-mb", "--jq-mb", "--fill-mb"])?;
     let rounds = options.number("--rounds", 9)?;
     let folder = work_folder()?;
     let chain = Chain::new(folder.path())?;
@@ -153,6 +182,8 @@ fn measure() -> Outcome<()> {
     }
     table.print()?;
     let mut goals = Goals::default();
+    let filled = filling(&chain, folder.path(), options.number("--fill-mb", 1500)?, rounds)?;
+    goals.at_least("speed while the index is filled vs without", median(&filled), 0.95, "x");
     let ratio = |a: &[f64], b: &[f64]| median(&ratios(a, b));
     let per_event =
         |rounds: &Rounds, input: &Input| median(&rounds.cpu) * 1e6 / input.stream.events as f64;

@@ -5,7 +5,7 @@
 //! without one the policy's. `run` and `talk` ask in the same way.
 
 mod feed;
-mod keyboard;
+pub(crate) mod keyboard;
 mod person;
 mod program;
 mod show;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The shared arguments.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct ChoiceArgs {
     /// Which agent, such as claude or codex; `stablehand agents` lists them all. demo is built in and
     /// needs no account
@@ -85,6 +85,11 @@ pub struct ChoiceArgs {
     /// What is said on standard error: debug, info, warn or error. The log always has everything
     #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = console::level, help_heading = "Log")]
     pub log_level: Level,
+
+    /// Leave it to `stablehand sessions` to bring the log into the index, instead of doing so while
+    /// the agent works (also: STABLEHAND_NO_INDEX=1)
+    #[arg(long, help_heading = "Log")]
+    no_index: bool,
 
     #[command(flatten)]
     redact: RedactArgs,
@@ -162,6 +167,11 @@ impl ChoiceArgs {
     /// What is redacted.
     pub fn redaction(&self) -> Option<Redaction> {
         self.redact.redaction(&self.extra)
+    }
+
+    /// Whether the log is indexed while it grows.
+    pub fn indexes(&self, env: &Env) -> bool {
+        !self.no_index && !env.no_index
     }
 
     /// How the agent is stopped.

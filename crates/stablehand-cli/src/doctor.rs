@@ -1,9 +1,11 @@
-//! `stablehand doctor`: looks at everything that a run depends on, and says what to fix.
+//! `stablehand doctor`: looks at everything that a run depends on, and says what to fix. With a log
+//! it looks at a run that is over instead (`post_mortem`).
 //!
 //! Owns the findings and how they are shown. Each module looks at one thing: `agents`, `state`
 //! (folders, leases and leftovers), `system` (what the kernel gives us), `trial` (a real run).
 
 mod agents;
+mod post_mortem;
 mod state;
 mod system;
 mod trial;
@@ -14,10 +16,16 @@ use crate::manage::{How, Look, Paint, Table, print, print_json};
 use serde::Serialize;
 use stablehand_core::text;
 
-/// Check everything that runs depend on, and say what to fix
+/// Check everything that runs depend on, and say what to fix; or say why a run ended as it did
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 0 when nothing is broken, 1 otherwise, 64 wrong usage.")]
+#[command(
+    after_help = "Exit status: 0 when nothing is broken and the run ended well, 1 otherwise, 64 \
+                        wrong usage."
+)]
 pub struct DoctorArgs {
+    #[command(flatten)]
+    run: post_mortem::RunArgs,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -70,6 +78,9 @@ impl Finding {
 /// Runs all checks; 0 when nothing is broken.
 pub fn main(args: &DoctorArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
+    if let Some(which) = args.run.which() {
+        return post_mortem::main(which, &args.run, args.json, &env);
+    }
     let mut findings = agents::look(&env, &args.how);
     findings.extend(trial::look(&env));
     findings.extend(state::look(&env));

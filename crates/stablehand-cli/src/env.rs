@@ -41,6 +41,8 @@ pub struct Env {
     pub no_color: bool,
     /// Whether the terminal says that it can do nothing but text.
     pub dumb: bool,
+    /// Whether runs leave the index of the logs alone.
+    pub no_index: bool,
     /// The size of the terminal that standard output is, where it is one.
     pub terminal_size: Option<TerminalSize>,
 }
@@ -65,6 +67,7 @@ impl Env {
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
             no_color: var("NO_COLOR").is_some(),
+            no_index: var("STABLEHAND_NO_INDEX").is_some_and(|value| value != "0"),
             dumb: var("TERM").is_none_or(|term| term == "dumb"),
             terminal_size: signals::terminal_size(),
         })

@@ -9,6 +9,7 @@ use stablehand::lease::LeaseError;
 use stablehand::log::LogError;
 use stablehand::manage::AskError;
 use stablehand::session::StartError;
+use stablehand_store::StoreError;
 
 /// A command that could not do its work.
 #[derive(Debug)]
@@ -174,6 +175,24 @@ impl From<AskError> for Failure {
     }
 }
 
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let failure = Failure::new(chain(&error));
+        match error {
+            StoreError::Newer { .. } => failure
+                .hint("use that version, or remove the file: the index is made from the logs"),
+            StoreError::Read { .. } => {
+                failure.hint("see to the folder and its owner, or name another with --log-dir")
+            }
+            _ if error.is_busy() => {
+                failure.hint("somebody else is writing it; try again in a moment")
+            }
+            _ => failure
+                .hint("see to the disk and the folder; the logs are whole, whatever the index is"),
+        }
+    }
+}
+
 /// What to do about hooks that could not be put in or taken out.
 fn hook_hint(error: &HookError) -> &'static str {
     match error {
@@ -196,6 +215,11 @@ fn hook_hint(error: &HookError) -> &'static str {
         }
         _ => "see to the folder, its owner and the disk",
     }
+}
+
+/// Where to look after a run that did not end well.
+pub fn log_hint(log: &std::path::Path) -> String {
+    format!("the log says why: stablehand doctor {}", log.display())
 }
 
 /// What to do about an agent that could not be started.

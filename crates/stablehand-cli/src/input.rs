@@ -28,6 +28,17 @@ pub fn only_prompt(words: &[String], env: &Env) -> Result<String, Failure> {
     if prompt.is_empty() { Err(no_prompt()) } else { Ok(prompt) }
 }
 
+/// A prompt that a person types now; none where they think better of it.
+pub fn typed_prompt() -> Result<Option<String>, Failure> {
+    let config = Config::builder().behavior(Behavior::PreferTerm).build();
+    let mut editor = DefaultEditor::with_config(config).map_err(|error| from_terminal(&error))?;
+    match editor.readline("> ") {
+        Ok(line) => Ok(Some(line.trim().to_owned()).filter(|line| !line.is_empty())),
+        Err(ReadlineError::Interrupted | ReadlineError::Eof) => Ok(None),
+        Err(error) => Err(from_terminal(&error)),
+    }
+}
+
 fn no_prompt() -> Failure {
     Failure::new("no prompt provided").hint("give it as an argument or on standard input")
 }

@@ -20,14 +20,14 @@ pub enum Profile {
 }
 
 /// Limits on silence and on use.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(
     next_help_heading = "Limits (durations like 90s, 1m30s; defaults of the standard profile)"
 )]
 pub struct LimitArgs {
-    /// The set of limits that the flags below start from
-    #[arg(long, value_enum, default_value_t = Profile::Standard)]
-    profile: Profile,
+    /// The set of limits that the flags below start from [default: standard]
+    #[arg(long, value_enum)]
+    profile: Option<Profile>,
 
     /// From the start to the first event [default: 60s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
@@ -113,8 +113,32 @@ pub struct LimitArgs {
 impl LimitArgs {
     /// The limits that were asked for; where nobody asked, what the agent needs.
     pub fn limits(&self, agent: Agent) -> Limits {
-        let mut limits = self.profile.limits();
+        let mut limits = self.profile.unwrap_or(Profile::Standard).limits();
         agent.adjust(&mut limits);
+        self.over(limits)
+    }
+
+    /// Whether any was asked for.
+    pub fn any(&self) -> bool {
+        *self != LimitArgs::default()
+    }
+
+    /// The limits of a recorded run with what is asked for instead; those of a profile where one is
+    /// named, or where nobody knows what held.
+    pub fn instead_of(&self, known: Option<&Limits>, agent: Option<Agent>) -> Limits {
+        match (known, self.profile) {
+            (Some(known), None) => self.over(known.clone()),
+            (_, profile) => {
+                let mut limits = profile.unwrap_or(Profile::Standard).limits();
+                if let Some(agent) = agent {
+                    agent.adjust(&mut limits);
+                }
+                self.over(limits)
+            }
+        }
+    }
+
+    fn over(&self, mut limits: Limits) -> Limits {
         let set = |slot: &mut Duration, value: Option<Duration>| *slot = value.unwrap_or(*slot);
         set(&mut limits.startup, self.startup_timeout);
         set(&mut limits.first_response, self.first_response_timeout.or(self.idle_timeout));
@@ -147,15 +171,15 @@ impl LimitArgs {
             self.max_extensions.unwrap_or(limits.witness.max_extensions);
         limits.livelock_kill = self.livelock.or(limits.livelock_kill);
         limits.wall = self.max_wall.or(limits.wall);
-        limits.max_turns = self.max_turns;
-        limits.max_tool_calls = self.max_tool_calls;
-        limits.max_tokens = self.max_tokens;
-        limits.max_cost_usd = self.max_cost;
+        limits.max_turns = self.max_turns.or(limits.max_turns);
+        limits.max_tool_calls = self.max_tool_calls.or(limits.max_tool_calls);
+        limits.max_tokens = self.max_tokens.or(limits.max_tokens);
+        limits.max_cost_usd = self.max_cost.or(limits.max_cost_usd);
         limits
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Execute,
     Mcp,

@@ -60,7 +60,7 @@ enum Command {
     /// Look at past runs by their logs
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
-    /// Check everything that runs depend on, and say what to fix
+    /// Check everything that runs depend on, and say what to fix; or say why a run ended as it did
     Doctor(doctor::DoctorArgs),
     /// Play a scripted agent in any dialect, to test what runs agents
     #[command(name = fake::SUBCOMMAND)]

@@ -2,7 +2,9 @@
 
 mod change;
 mod events;
+mod surface;
 mod text;
 
 pub use events::EventLines;
+pub use surface::{Page, Surface};
 pub use text::TextView;

@@ -22,7 +22,7 @@ use std::time::Duration;
 use terminal::TerminalArgs;
 
 /// Run an agent, supervised: it cannot hang, leave processes behind or lose output.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(after_help = crate::failure::EXIT_CODES)]
 pub struct RunArgs {
     #[command(flatten)]
@@ -80,6 +80,16 @@ fn durability(name: &str) -> Result<Durability, String> {
 }
 
 impl RunArgs {
+    /// Which agent, how, and within which limits.
+    pub(crate) fn choice(&self) -> &ChoiceArgs {
+        &self.choice
+    }
+
+    /// The same, with another choice.
+    pub(crate) fn with_choice(&self, choice: ChoiceArgs) -> RunArgs {
+        RunArgs { choice, ..self.clone() }
+    }
+
     fn format(&self) -> Format {
         self.output_format.unwrap_or(if self.print { Format::StreamJson } else { Format::Text })
     }
@@ -107,6 +117,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         status: true,
         redaction: args.choice.redaction(),
         attendant: plan.attendant.clone(),
+        index: args.choice.indexes(&env),
     };
     if first.terminal.is_some() {
         terminal::hush_emulator();
@@ -204,7 +215,7 @@ fn tell(house: &House, report: &RunReport, why_no_retry: &str) {
     });
     let failure = match report.failure.as_ref().and_then(crate::failure::spawn_hint) {
         Some(hint) => failure.hint(hint),
-        None => failure.hint(format!("the log has everything: {}", house.log.path().display())),
+        None => failure.hint(crate::failure::log_hint(house.log.path())),
     };
     house.screen.err(failure.message(PROGRAM).as_bytes());
 }

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The flags of settings.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Settings")]
 pub struct SettingsArgs {
     /// A file that the agent is told before its first prompt; several are told in order. Also

@@ -18,6 +18,7 @@ use stablehand::sink::PassThrough;
 use stablehand_core::Dialect;
 use stablehand_core::event::SessionEnd;
 use stablehand_core::record::{FORMAT, Level, Stream};
+use stablehand_store::Filler;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -63,6 +64,8 @@ pub struct Setup {
     pub redaction: Option<Redaction>,
     /// Who answers the agent's questions, where it asks any.
     pub attendant: Option<Attendant>,
+    /// Whether the log is indexed while it grows.
+    pub index: bool,
 }
 
 /// An invocation in progress.
@@ -75,6 +78,7 @@ pub struct House {
     faces: Faces,
     follower: Option<Follower>,
     asking: Option<Asking>,
+    filler: Option<Filler>,
     requests: Requests,
     attention: Attention,
     shows_status: bool,
@@ -177,12 +181,14 @@ impl House {
             None
         };
         let format = setup.format;
+        let filler = setup.index.then(|| Filler::start(log.path()));
         Ok(House {
             log,
             screen,
             faces,
             follower,
             asking,
+            filler,
             requests,
             attention,
             shows_status,
@@ -295,6 +301,11 @@ impl House {
 
     /// Ends the log and waits for those who follow it.
     pub fn close(mut self) {
+        // Nobody waits for it: what the index lacks, whoever asks it reads.
+        if let Some(text) = self.filler.take().and_then(|filler| filler.trouble()) {
+            let fields = serde_json::json!({ "text": format!("the index is behind: {text}") });
+            self.log.decide(Level::Debug, "index_behind", &fields, None);
+        }
         self.log.end();
         if let Some(follower) = &self.follower {
             // They have everything already; this is only the end of a thread.

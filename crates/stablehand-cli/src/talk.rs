@@ -24,6 +24,8 @@ use stablehand::driver;
 use stablehand::keeper::KeeperProgram;
 use stablehand::session::{Handle, Policy, Session, SessionBuilder};
 use stablehand_core::event::SessionEnd;
+use stablehand_core::record::Level;
+use stablehand_store::Filler;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,6 +102,7 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     };
     let listener = console::listener(PROGRAM, screen.clone(), &["run_ended", "approval_resolved"]);
     let mut session = builder.start_with_listener(args.choice.log_level, listener)?;
+    let filler = args.choice.indexes(&env).then(|| Filler::start(&session.log()));
     let events = session.take_events();
     let (sender, notes) = control::channel().map_err(io)?;
     let ends = match (two_way, continues) {
@@ -131,6 +134,10 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     let _broke_down = shown.join();
     // The terminal is as it was before the last words.
     drop(talk.asking.take());
+    let trouble = filler.and_then(|filler| filler.trouble());
+    if let Some(text) = trouble.filter(|_| args.choice.log_level == Level::Debug) {
+        screen.err(format!("{PROGRAM}: DEBUG the index is behind: {text}\n").as_bytes());
+    }
     screen.flush();
     let outcome = outcome.map_err(|error| Failure::new(error.to_string()))?;
     if let Some(signal) = signal {
@@ -148,8 +155,7 @@ fn tell(screen: &Screen, outcome: &stablehand::Outcome) {
             Some(_) => "the agent was stopped".to_owned(),
             None => outcome.report.summary(),
         };
-        let failure =
-            Failure::new(text).hint(format!("the log has everything: {}", outcome.log.display()));
+        let failure = Failure::new(text).hint(crate::failure::log_hint(&outcome.log));
         screen.err(failure.message(PROGRAM).as_bytes());
         screen.flush();
     }

@@ -65,6 +65,7 @@ pub fn main(args: WrapArgs) -> Result<u8, Failure> {
         status: false,
         redaction: RedactArgs::default().redaction(&args.extra),
         attendant: None,
+        index: !env.no_index,
     };
     let first = args.prompt.join(" ");
     let wrap = Wrap::new(env, args)?;
@@ -171,7 +172,7 @@ pub(crate) fn complain(house: &House, report: &RunReport) {
     let failure = Failure::new(text);
     let failure = match hint {
         Some(hint) => failure.hint(hint),
-        None => failure.hint(format!("the log has everything: {}", house.log.path().display())),
+        None => failure.hint(failure::log_hint(house.log.path())),
     };
     house.screen.err(failure.message(PROGRAM).as_bytes());
 }

@@ -4,6 +4,9 @@
 //! them. Pure: the same records give the same rows, whether they come while the run goes on or
 //! years later. A row is given anew whenever it changes, and replaces the one before with the same
 //! numbers; only passages of text are given once, when they are whole. Stores nothing.
+//!
+//! A new process says everything anew, so whoever has the rows up to one need not read what is
+//! before it again: [`Restart`] is all that counts on.
 
 mod fold;
 mod rows;
@@ -21,6 +24,7 @@ use crate::record::Record;
 use crate::replay::{EventReader, Told};
 use crate::time::UnixMillis;
 use fold::Fold;
+use serde::{Deserialize, Serialize};
 
 /// Takes the records of one log and gives rows.
 #[derive(Debug)]
@@ -45,7 +49,47 @@ impl Default for Chronicle {
     }
 }
 
+/// What is known of a log where a new process of the agent begins: enough to go on from there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restart {
+    dialect: String,
+    runs: u32,
+    passages: u32,
+    questions: u32,
+    skipped: u64,
+}
+
 impl Chronicle {
+    /// What has to be kept to begin with the next record, which must be one that [`begins`] a
+    /// process; `None` where a line of the one before is still in parts.
+    ///
+    /// [`begins`]: Self::begins
+    pub fn restart(&self) -> Option<Restart> {
+        let dialect = self.reader.between_lines()?;
+        let (runs, passages) = self.fold.counted();
+        let questions = u32::try_from(self.ledger.count()).ok()?;
+        let dialect = dialect.name().to_owned();
+        Some(Restart { dialect, runs, passages, questions, skipped: self.skipped })
+    }
+
+    /// Whether a record begins a new process.
+    pub fn begins(record: &Record<'_>) -> bool {
+        matches!(record, Record::Decision { message, .. } if message == "agent_spawned")
+    }
+
+    /// Goes on with the record that `restart` was made before; `None` where it was made by somebody
+    /// who knew more dialects.
+    pub fn resume(restart: &Restart) -> Option<Chronicle> {
+        let dialect = Dialect::by_name(&restart.dialect)?;
+        Some(Chronicle {
+            reader: EventReader::new(dialect, Depth::Full),
+            ledger: Ledger::after(restart.questions as usize),
+            fold: Fold::after(restart.runs, restart.passages, restart.questions),
+            told: Vec::new(),
+            skipped: restart.skipped,
+        })
+    }
+
     /// Takes the next record and appends the rows that are complete with it.
     pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<Row>) {
         match record {
@@ -58,6 +102,8 @@ impl Chronicle {
                     }
                 }
                 self.ledger.decision(*at, message, fields);
+                // What a new process leaves unanswered belongs to the run before.
+                self.fold.questions(&mut self.ledger, out);
                 self.fold.decision(*at, message, fields, out);
             }
             Record::Foreign(_) | Record::Broken(_) => {

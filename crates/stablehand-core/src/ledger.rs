@@ -80,6 +80,8 @@ pub enum Settled {
 pub struct Ledger {
     reader: EventReader,
     entries: Vec<Entry>,
+    /// So many were before these, for whoever begins in the middle of a log.
+    before: usize,
     calls: VecDeque<Tool>,
     run: RunId,
     session: Option<SessionId>,
@@ -94,6 +96,7 @@ impl Default for Ledger {
             // The first record says which one it is.
             reader: EventReader::new(Dialect::Cursor, Depth::Skim),
             entries: Vec::new(),
+            before: 0,
             calls: VecDeque::new(),
             run: RunId(String::new()),
             session: None,
@@ -104,6 +107,16 @@ impl Default for Ledger {
 }
 
 impl Ledger {
+    /// One that counts on behind so many entries, none of which is open.
+    pub(crate) fn after(before: usize) -> Ledger {
+        Ledger { before, ..Ledger::default() }
+    }
+
+    /// How many entries there are, those before the beginning among them.
+    pub(crate) fn count(&self) -> usize {
+        self.before + self.entries.len()
+    }
+
     /// Takes the next record.
     pub fn record(&mut self, record: &Record<'_>) {
         let at = match record {
@@ -132,7 +145,8 @@ impl Ledger {
     /// The entries that changed since this was last asked, with their numbers.
     pub(crate) fn news(&mut self) -> impl Iterator<Item = (usize, &Entry)> {
         let news = std::mem::take(&mut self.news);
-        news.into_iter().filter_map(|place| Some((place, self.entries.get(place)?)))
+        let entry = |place: usize| Some((self.before + place, self.entries.get(place)?));
+        news.into_iter().filter_map(entry)
     }
 
     /// How many lines were no records of ours.
@@ -275,7 +289,7 @@ impl Entry {
     }
 }
 
-fn settled(choice: &str) -> Settled {
+pub(crate) fn settled(choice: &str) -> Settled {
     match choice {
         "allow"
         | "allow_always"

@@ -3,7 +3,7 @@
 //! Everything here is a function of values: bytes become lines ([`mod@line`]), lines become events
 //! ([`decode`], [`event`]), events and a `now` become decisions ([`monitor`]), and all of it can be
 //! written to and read back from the log ([`record`]) and folded into what a person reads
-//! ([`transcript`]). Whether a tool call may run is a function too ([`policy`]), and so is whether an
+//! ([`transcript`]) or into why a run ended as it did ([`post_mortem`]). Whether a tool call may run is a function too ([`policy`]), and so is whether an
 //! agent that rested is to go on ([`continuation`]) and what of a text is a secret ([`redact`]). There is no clock, no
 //! file, no process and no task in this crate; Cargo and `clippy.toml` see to it. An agent's name
 //! appears nowhere outside `decode/`, but for the files in `policy` that agents keep their settings in
@@ -13,6 +13,7 @@ pub mod chronicle;
 pub mod continuation;
 pub mod decode;
 pub mod event;
+pub mod facts;
 pub mod hook;
 pub mod id;
 pub mod json;
@@ -20,14 +21,17 @@ pub mod ledger;
 pub mod line;
 pub mod monitor;
 pub mod policy;
+pub mod post_mortem;
 pub mod record;
 pub mod redact;
 pub mod replay;
+pub mod rerun;
 pub mod settings;
 pub mod speak;
 pub mod terminal;
 pub mod text;
 pub mod time;
+pub mod timeline;
 pub mod transcript;
 
 pub use decode::{Decode, Depth, Dialect};

@@ -43,13 +43,17 @@ mod livelock;
 mod message;
 mod tools;
 mod trail;
+mod waits;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use limits::reasons;
 pub use limits::{ClassLimits, Limits, ToolDefault, WitnessPolicy};
-pub use message::{Action, Input, Judgement, Status};
+pub use message::{Action, Input, Judgement, Moved, Status};
+pub use waits::{TimeLimit, Wait};
+pub(crate) use words::{BUSY, STARVED, SUSPENDED};
 
 use crate::event::{EventKind, Health, Item, ItemBody, TextRole, Tool, Unrecognized};
 use crate::id::{ItemId, digest64};

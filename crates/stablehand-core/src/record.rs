@@ -5,9 +5,11 @@
 //! *Decisions* hold what we did and why. Owns the bytes of both; it opens no file. Reading is
 //! lenient: a newer field, a foreign line or a torn tail is never an error.
 
+mod lines;
 mod read;
 mod write;
 
+pub use lines::{LONGEST, LogLines};
 pub use read::{Reader, Record, Stream, verbatim};
 pub use write::{Stamp, VERBATIM_TAIL, is_verbatim, push_decision, push_line, push_verbatim_head};
 

@@ -79,6 +79,11 @@ impl EventReader {
         }
     }
 
+    /// The dialect, where no line of the agent's is in parts at present.
+    pub(crate) fn between_lines(&self) -> Option<Dialect> {
+        (self.stdout.is_idle() && self.stderr.is_idle()).then_some(self.dialect)
+    }
+
     /// Takes the next record and appends what it tells.
     pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<Event>) {
         let mut told = std::mem::take(&mut self.told);
@@ -109,6 +114,8 @@ impl EventReader {
                     self.hooked = Hooked::default();
                     self.answered.clear();
                     self.prompt = None;
+                    self.stdout.forget();
+                    self.stderr.forget();
                     if let Some(run) = fields.get("run").and_then(Value::string) {
                         self.run = RunId(run);
                     }
@@ -192,6 +199,7 @@ impl EventReader {
             joined = whole;
             (joined.as_slice(), cut)
         } else {
+            reader.forget();
             (bytes, false)
         };
         match stream {

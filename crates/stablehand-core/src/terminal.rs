@@ -5,10 +5,12 @@
 //! out: it opens no device, and the same bytes give the same rows, live or replayed. What is worth
 //! telling of those rows is [`Teller`]'s; when to look at them is the caller's.
 
+mod drawing;
 mod replies;
 mod tame;
 mod telling;
 
+pub use drawing::DrawOnly;
 pub use telling::{Teller, Telling};
 
 use crate::text::plain;

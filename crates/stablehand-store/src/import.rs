@@ -275,7 +275,7 @@ impl Store {
             }
         }
         for it in known.into_values() {
-            done.forgotten += usize::from(self.forget(it.id, Path::new(&it.path))?);
+            done.forgotten += usize::from(self.forget(it.id, &it.path)?.0);
         }
         Ok(())
     }

@@ -1,21 +1,30 @@
 //! The index of the logs: sessions, runs, turns, tools, questions, usage, files, full text.
 //!
 //! Owns the database beside the logs. The logs are the truth: whatever is here can be thrown away
-//! and made again from them. Reads logs, never writes one; starts nothing and prints nothing.
+//! and made again from them. Reads logs, never writes one; prints nothing.
 //!
 //! Many processes use one index at once. Whoever indexes a log commits its rows together with the
 //! place up to which they reach, so a kill at any moment leaves a whole index that is merely
-//! behind, and two who index the same log do not count anything twice.
+//! behind, and two who index the same log do not count anything twice. A run fills the index while
+//! it goes on ([`Filler`]), and never waits for it; whoever asks brings it up to date first
+//! ([`Store::refresh`]).
 
+mod commit;
+mod dump;
 mod error;
+mod fill;
 mod import;
 mod index;
+mod lock;
 mod open;
+pub mod query;
+mod rebuild;
 mod scan;
+mod state;
 mod write;
 
 pub use error::StoreError;
+pub use fill::Filler;
 pub use import::{IMPORTS, Source, Survey, Transcript, each_transcript, survey};
-pub use index::{Indexer, Progress};
-pub use open::{FILE, Store};
-pub use scan::{Budget, Refreshed};
+pub use open::{Access, FILE, Store};
+pub use scan::{Advance, Budget, Refreshed};

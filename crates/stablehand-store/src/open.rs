@@ -1,10 +1,18 @@
 //! Opening the index: the file, its settings, its tables.
+//!
+//! What cannot be used is made anew, since the logs have everything; only what a newer version made
+//! is left alone. Where nothing may be written, what is there is read, or an index is made in memory.
 
 use crate::StoreError;
-use rusqlite::Connection;
+use crate::lock::OpeningLock;
+use rusqlite::{Connection, OpenFlags};
 use rusqlite_migration::{M, Migrations};
-use std::os::unix::fs::OpenOptionsExt;
+use stablehand_core::redact::Redactor;
+use std::fmt::Write as _;
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The name of the index, in the folder of the logs.
@@ -17,70 +25,204 @@ const BUSY: Duration = Duration::from_secs(5);
 const STEPS: &[M<'static>] =
     &[M::up(include_str!("schema.sql")), M::up(include_str!("schema-imports.sql"))];
 
+/// No version will ever have a number like this; a file that says so is damaged.
+const ABSURD_VERSION: i64 = 1000;
+
 /// An index that is open.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) path: PathBuf,
     pub(crate) folder: PathBuf,
     pub(crate) db: Connection,
+    pub(crate) access: Access,
+    pub(crate) redactor: Arc<Redactor>,
+    /// Which file it is, whatever its name is by now.
+    inode: u64,
+}
+
+/// What can be done with an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It is kept up to date.
+    Full,
+    /// The folder cannot be written to: it is as it was.
+    ReadOnly,
+    /// There was none and none could be made: it is gone when it is closed.
+    InMemory,
+}
+
+/// How much memory an index may take, in KiB of pages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cache {
+    /// For whoever asks.
+    Ample = 16 << 10,
+    /// Beside a run.
+    Small = 2 << 10,
 }
 
 impl Store {
     /// Opens the index of a folder of logs; made where there is none, and made anew where what is
     /// there is no database any more.
     pub fn open(folder: &Path) -> Result<Store, StoreError> {
-        let path = folder.join(FILE);
-        match Self::open_file(folder, &path) {
-            Err(StoreError::Database { source, .. }) if is_damaged(&source) => {
-                Self::remove(&path)?;
-                Self::open_file(folder, &path)
+        match Self::open_to_write(folder, Cache::Ample) {
+            Err(error) if error.is_read_only() => Self::open_to_read(folder),
+            Err(StoreError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                // No folder: no logs yet.
+                Self::in_memory(folder)
             }
             opened => opened,
         }
     }
 
-    fn open_file(folder: &Path, path: &Path) -> Result<Store, StoreError> {
+    pub(crate) fn open_to_write(folder: &Path, cache: Cache) -> Result<Store, StoreError> {
+        let path = folder.join(FILE);
+        let _lock = OpeningLock::take(folder, &path)?;
+        Self::open_or_replace(folder, &path, cache)
+    }
+
+    /// Opens it, or makes it anew where it is damaged. To be called with the lock.
+    fn open_or_replace(folder: &Path, path: &Path, cache: Cache) -> Result<Store, StoreError> {
+        match Self::open_file(folder, path, cache) {
+            Err(error) if error.is_unusable() || is_unwritable_though_ours(&error, path) => {
+                remove_files(path)?;
+                Self::open_file(folder, path, cache)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_file(folder: &Path, path: &Path, cache: Cache) -> Result<Store, StoreError> {
         let failed = |source| StoreError::Database { path: path.to_owned(), source };
-        let made = std::fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path);
-        made.map_err(|source| StoreError::Read { path: path.to_owned(), source })?;
-        let mut db = Connection::open(path).map_err(failed)?;
+        let unread = |source| StoreError::Read { path: path.to_owned(), source };
+        // Only a file that is not there is opened by us: closing one that SQLite has open would
+        // give up its locks.
+        if !path.try_exists().map_err(unread)? {
+            remove_files(path)?;
+            let made =
+                std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+            made.map_err(unread)?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut db = Connection::open_with_flags(path, flags).map_err(failed)?;
         db.busy_timeout(BUSY).map_err(failed)?;
+        check_version(&db, path)?;
         db.execute_batch(
             "PRAGMA journal_mode = WAL;
              PRAGMA synchronous = NORMAL;
-             PRAGMA temp_store = MEMORY;
-             PRAGMA cache_size = -16384;",
+             PRAGMA temp_store = MEMORY;",
         )
         .map_err(failed)?;
-        Migrations::from_slice(STEPS).to_latest(&mut db).map_err(|error| match error {
-            rusqlite_migration::Error::RusqliteError { err, .. } => failed(err),
-            rusqlite_migration::Error::MigrationDefinition(_) => {
-                StoreError::Newer { path: path.to_owned() }
+        prepare(&mut db, path, cache)?;
+        let inode = std::fs::metadata(path).map_err(unread)?.ino();
+        Ok(Store {
+            path: path.to_owned(),
+            folder: folder.to_owned(),
+            db,
+            access: Access::Full,
+            redactor: Arc::new(Redactor::new()),
+            inode,
+        })
+    }
+
+    fn open_to_read(folder: &Path) -> Result<Store, StoreError> {
+        let path = folder.join(FILE);
+        for uri in [uri(&path, "mode=ro"), uri(&path, "immutable=1")] {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+            let Ok(db) = Connection::open_with_flags(uri, flags) else { continue };
+            match check_version(&db, &path) {
+                Err(error @ StoreError::Newer { .. }) => return Err(error),
+                Err(_) => continue,
+                Ok(()) => {}
             }
-            _ => failed(rusqlite::Error::InvalidQuery),
-        })?;
-        Ok(Store { path: path.to_owned(), folder: folder.to_owned(), db })
+            let count = db.query_row("SELECT count(*) FROM logs", [], |row| row.get::<_, i64>(0));
+            if count.is_ok() {
+                let store = Self::in_memory(folder)?;
+                return Ok(Store { db, access: Access::ReadOnly, ..store });
+            }
+        }
+        Self::in_memory(folder)
+    }
+
+    fn in_memory(folder: &Path) -> Result<Store, StoreError> {
+        let path = folder.join(FILE);
+        let failed = |source| StoreError::Database { path: path.clone(), source };
+        let mut db = Connection::open_in_memory().map_err(failed)?;
+        prepare(&mut db, &path, Cache::Ample)?;
+        Ok(Store {
+            path,
+            folder: folder.to_owned(),
+            db,
+            access: Access::InMemory,
+            redactor: Arc::new(Redactor::new()),
+            inode: 0,
+        })
+    }
+
+    /// A new index in a file that nobody else knows of, without a journal: if it is not finished, it
+    /// is thrown away.
+    pub(crate) fn create_aside(folder: &Path, path: &Path) -> Result<Store, StoreError> {
+        let failed = |source| StoreError::Database { path: path.to_owned(), source };
+        let mut db = Connection::open(path).map_err(failed)?;
+        db.execute_batch(
+            "PRAGMA journal_mode = OFF;
+             PRAGMA synchronous = OFF;
+             PRAGMA locking_mode = EXCLUSIVE;
+             PRAGMA temp_store = MEMORY;",
+        )
+        .map_err(failed)?;
+        prepare(&mut db, path, Cache::Ample)?;
+        Ok(Store {
+            path: path.to_owned(),
+            folder: folder.to_owned(),
+            db,
+            access: Access::Full,
+            redactor: Arc::new(Redactor::new()),
+            inode: 0,
+        })
+    }
+
+    /// Makes it anew after it was found to be damaged; somebody else may have done so already.
+    pub(crate) fn renew(&mut self) -> Result<(), StoreError> {
+        let lock = OpeningLock::take(&self.folder, &self.path)?;
+        let nothing = Connection::open_in_memory().map_err(|source| self.failed(source))?;
+        drop(std::mem::replace(&mut self.db, nothing));
+        if self.is_in_place() {
+            remove_files(&self.path)?;
+        }
+        *self = Self::open_or_replace(&self.folder, &self.path, Cache::Ample)?;
+        drop(lock);
+        Ok(())
+    }
+
+    /// Whether the file of that name is still the one that is open here.
+    pub(crate) fn is_in_place(&self) -> bool {
+        std::fs::metadata(&self.path).is_ok_and(|about| about.ino() == self.inode)
     }
 
     /// Throws the index away. The logs stay.
     pub fn remove(path: &Path) -> Result<(), StoreError> {
-        for end in ["", "-wal", "-shm"] {
-            let mut name = path.as_os_str().to_owned();
-            name.push(end);
-            let file = PathBuf::from(name);
-            match std::fs::remove_file(&file) {
-                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(StoreError::Read { path: file, source });
-                }
-                _ => {}
-            }
+        let _lock = path.parent().map(|folder| OpeningLock::take(folder, path)).transpose()?;
+        remove_files(path)
+    }
+
+    /// Puts a finished index into the place of the present one.
+    pub(crate) fn replace(folder: &Path, finished: &Path) -> Result<(), StoreError> {
+        let path = folder.join(FILE);
+        let _lock = OpeningLock::take(folder, &path)?;
+        // In this order: without its database a journal is nothing, but beside another one it
+        // would be taken for that one's.
+        remove_files(&path)?;
+        std::fs::rename(finished, &path).map_err(|source| StoreError::Read { path, source })
+    }
+
+    /// Refuses what a newer version made.
+    pub(crate) fn check_newer(folder: &Path) -> Result<(), StoreError> {
+        let path = folder.join(FILE);
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        match Connection::open_with_flags(&path, flags).map(|db| check_version(&db, &path)) {
+            Ok(Err(error @ StoreError::Newer { .. })) => Err(error),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// The database, for questions.
@@ -88,14 +230,87 @@ impl Store {
         &self.db
     }
 
+    /// What can be done with it.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
     pub(crate) fn failed(&self, source: rusqlite::Error) -> StoreError {
         StoreError::Database { path: self.path.clone(), source }
     }
 }
 
-fn is_damaged(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt)
-    )
+/// Before anything is written.
+fn check_version(db: &Connection, path: &Path) -> Result<(), StoreError> {
+    let failed = |source| StoreError::Database { path: path.to_owned(), source };
+    let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
+    let ours = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
+    if !(0..ABSURD_VERSION).contains(&version) {
+        return Err(failed(rusqlite::Error::IntegralValueOutOfRange(0, version)));
+    }
+    if version > ours {
+        return Err(StoreError::Newer { path: path.to_owned() });
+    }
+    Ok(())
+}
+
+fn prepare(db: &mut Connection, path: &Path, cache: Cache) -> Result<(), StoreError> {
+    let failed = |source| StoreError::Database { path: path.to_owned(), source };
+    db.pragma_update(None, "cache_size", -(cache as i64)).map_err(failed)?;
+    db.set_prepared_statement_cache_capacity(64);
+    Migrations::from_slice(STEPS).to_latest(db).map_err(|error| match error {
+        rusqlite_migration::Error::RusqliteError { err, .. } => failed(err),
+        rusqlite_migration::Error::MigrationDefinition(_) => {
+            StoreError::Newer { path: path.to_owned() }
+        }
+        _ => failed(rusqlite::Error::InvalidQuery),
+    })
+}
+
+/// Removes the database first: what is left of a removal that breaks off is then no index at all.
+fn remove_files(path: &Path) -> Result<(), StoreError> {
+    for end in ["", "-wal", "-shm", "-journal"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        let file = PathBuf::from(name);
+        match std::fs::remove_file(&file) {
+            Err(source) if source.kind() != ErrorKind::NotFound => {
+                return Err(StoreError::Read { path: file, source });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A header that forbids writing, in a file that we may write to.
+fn is_unwritable_though_ours(error: &StoreError, path: &Path) -> bool {
+    let StoreError::Database { source, .. } = error else { return false };
+    let refused = matches!(
+        source.sqlite_error_code(),
+        Some(rusqlite::ErrorCode::ReadOnly | rusqlite::ErrorCode::CannotOpen)
+    );
+    refused
+        && nix::unistd::access(path, nix::unistd::AccessFlags::W_OK).is_ok()
+        && path.parent().is_some_and(|folder| {
+            nix::unistd::access(folder, nix::unistd::AccessFlags::W_OK).is_ok()
+        })
+}
+
+/// The address of a file, for SQLite.
+fn uri(path: &Path, option: &str) -> String {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                uri.push(char::from(*byte));
+            }
+            byte => {
+                let _never_fails = write!(uri, "%{byte:02X}");
+            }
+        }
+    }
+    uri.push('?');
+    uri.push_str(option);
+    uri
 }

@@ -1,13 +1,30 @@
 //! Bringing the index up to date with its folder: what is new, what grew, what is gone.
 
-use crate::index::{Indexer, LOG, Progress, size_and_time};
-use crate::{Store, StoreError, write};
+use crate::commit::{self, Stray};
+use crate::index::{Batch, Indexer, LOG, Opened, Progress, now_ms, size_and_time};
+use crate::open::Access;
+use crate::state::Known;
+use crate::{Store, StoreError};
 use rusqlite::{TransactionBehavior, params};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// What goes into one transaction, about: a tenth of a second of writing.
+const BATCH: Batch = Batch { rows: 4000, text: 4 << 20, time: Duration::from_millis(500) };
+
+/// So many small logs go into one transaction.
+const LOGS: usize = 250;
+
+/// A log that its own run indexes is left to it, if that was done so lately and if reading it again
+/// would take longer than it is worth.
+const LATELY_MS: i64 = 2000;
+const WORTH: u64 = 1 << 20;
+
+/// What changes under a refresh is looked at again, so often.
+const PASSES: usize = 4;
 
 /// How long a refresh may take.
 #[derive(Clone, Copy, Debug)]
@@ -34,119 +51,271 @@ pub struct Refreshed {
     pub indexed: usize,
     /// Logs that are not there any more.
     pub forgotten: usize,
-    /// Logs that the time was too short for.
+    /// Logs that the time was too short for, or that could not be written down.
     pub behind: usize,
     /// Logs that could not be read, with the reason.
     pub unreadable: Vec<(PathBuf, String)>,
 }
 
-struct Known {
-    id: i64,
+/// How far a refresh has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Advance {
+    /// Logs that were read, and logs to be read.
+    pub logs: (usize, usize),
+    /// The same in bytes.
+    pub bytes: (u64, u64),
+}
+
+/// A log that has to be looked at.
+#[derive(Debug)]
+struct Changed {
+    path: PathBuf,
     inode: u64,
     size: u64,
     mtime_ms: i64,
-    bytes: u64,
+}
+
+/// One refresh.
+pub(crate) struct Scan<'a> {
+    pub(crate) budget: Budget,
+    /// Whether text is made searchable; without, only to be measured against.
+    pub(crate) words: bool,
+    pub(crate) watch: &'a mut dyn FnMut(Advance),
 }
 
 impl Store {
     /// Brings the index up to date with the logs of its folder.
     pub fn refresh(&mut self, budget: Budget) -> Result<Refreshed, StoreError> {
-        let mut known = self.known_logs()?;
+        self.refresh_watched(budget, &mut |_| {})
+    }
+
+    /// The same, telling how far it has come.
+    pub fn refresh_watched(
+        &mut self,
+        budget: Budget,
+        watch: &mut dyn FnMut(Advance),
+    ) -> Result<Refreshed, StoreError> {
+        let mut scan = Scan { budget, words: true, watch };
+        match self.scan(&mut scan) {
+            Err(error) if error.is_unusable() && self.access == Access::Full => {
+                self.renew()?;
+                self.scan(&mut scan)
+            }
+            done => done,
+        }
+    }
+
+    pub(crate) fn scan(&mut self, scan: &mut Scan<'_>) -> Result<Refreshed, StoreError> {
         let mut done = Refreshed::default();
-        let mut changed = Vec::new();
-        for (path, about) in self.logs_of_folder()? {
-            let (size, mtime_ms) = size_and_time(&about);
-            let same = known.remove(&path).is_some_and(|it| {
-                it.inode == about.ino()
-                    && it.size == size
-                    && it.mtime_ms == mtime_ms
-                    && it.bytes <= size
-            });
-            if !same {
-                changed.push((mtime_ms, path));
+        for _ in 0..PASSES {
+            let (changed, gone, renamed) = self.differences()?;
+            if self.access == Access::ReadOnly {
+                done.behind = changed.len() + gone.len();
+                return Ok(done);
             }
-        }
-        changed.sort_unstable_by(|a, b| b.cmp(a));
-        let mut left = changed.into_iter();
-        for (_, path) in left.by_ref() {
-            match self.index(&path, budget) {
-                Ok(true) => done.indexed += 1,
-                Ok(false) => {
+            done.unreadable.clear();
+            let again = match self.index_all(changed, scan, &mut done) {
+                // Later is soon enough; nobody is to be sent away because of that.
+                Err(error) if error.is_busy() => {
                     done.behind += 1;
-                    break;
+                    return Ok(done);
                 }
-                Err(StoreError::Read { path, source }) => {
-                    // A log that was removed or renamed under us is looked for again next time.
-                    if source.kind() != ErrorKind::NotFound {
-                        done.unreadable.push((path, source.to_string()));
-                    }
-                }
-                Err(error) => return Err(error),
+                again => again?,
+            };
+            let mut found_copies = renamed;
+            for known in &gone {
+                let (is_gone, had_copies) = self.forget(known.id, &known.path)?;
+                done.forgotten += usize::from(is_gone);
+                found_copies |= had_copies;
+            }
+            if done.behind > 0 || !again && !found_copies {
+                break;
             }
         }
-        done.behind += left.len();
-        for (path, it) in known {
-            // A log that got another name in between was found again under its key.
-            if !path.exists() {
-                done.forgotten += usize::from(self.forget(it.id, &path)?);
-            }
-        }
-        self.refresh_imports(budget, &mut done)?;
+        self.refresh_imports(scan.budget, &mut done)?;
         Ok(done)
     }
 
-    /// Makes the index anew from the logs.
-    pub fn reindex(&mut self) -> Result<Refreshed, StoreError> {
-        let failed = |source| StoreError::Database { path: self.path.clone(), source };
-        self.db
-            .execute_batch(
-                "BEGIN IMMEDIATE;
-                 INSERT INTO words (words) VALUES ('delete-all');
-                 DELETE FROM passages; DELETE FROM files; DELETE FROM verdicts;
-                 DELETE FROM questions; DELETE FROM tools; DELETE FROM turns; DELETE FROM runs;
-                 DELETE FROM logs;
-                 COMMIT;",
-            )
-            .map_err(failed)?;
-        self.refresh(Budget::UNLIMITED)
-    }
-
-    /// Indexes one log; false when the time is over before it is done.
-    fn index(&mut self, path: &std::path::Path, budget: Budget) -> Result<bool, StoreError> {
-        let Some(mut indexer) = Indexer::open(self, path)? else { return Ok(true) };
-        while indexer.step(self)? == Progress::More {
-            if budget.is_used_up() {
-                return Ok(false);
+    /// Indexes what changed; whether somebody has to look again.
+    fn index_all(
+        &mut self,
+        mut changed: Vec<Changed>,
+        scan: &mut Scan<'_>,
+        done: &mut Refreshed,
+    ) -> Result<bool, StoreError> {
+        match scan.budget.0 {
+            // Whoever has little time wants to see the newest.
+            Some(_) => changed.sort_unstable_by(|a, b| b.mtime_ms.cmp(&a.mtime_ms)),
+            None => {
+                changed.sort_unstable_by(|a, b| (a.mtime_ms, &a.path).cmp(&(b.mtime_ms, &b.path)))
             }
         }
-        Ok(true)
+        let bytes = changed.iter().map(|log| log.size).sum();
+        let mut advance = Advance { logs: (0, changed.len()), bytes: (0, bytes) };
+        let mut again = false;
+        let mut strays = Vec::new();
+        let mut waiting: Vec<Indexer> = Vec::new();
+        let mut left = changed.into_iter();
+        while let Some(log) = left.next() {
+            if scan.budget.is_used_up() {
+                done.behind += 1 + left.len();
+                break;
+            }
+            let mut indexer = match Indexer::open(self, &log.path) {
+                Ok(Opened::Log(indexer)) => *indexer,
+                Ok(Opened::Copy(of)) => {
+                    strays.push(log.stray(Some(of)));
+                    continue;
+                }
+                Ok(Opened::Nothing) => {
+                    strays.push(log.stray(None));
+                    continue;
+                }
+                Err(error) => {
+                    again |= Self::unread(error, done)?;
+                    continue;
+                }
+            };
+            let is_read = loop {
+                match indexer.read_on(BATCH) {
+                    Ok(Progress::End) => break true,
+                    Ok(Progress::More) => {}
+                    Err(error) => {
+                        again |= Self::unread(error, done)?;
+                        break false;
+                    }
+                }
+                let stale = self.write(waiting.iter_mut().chain([&mut indexer]), scan.words)?;
+                waiting.clear();
+                again |= !stale.is_empty();
+                let mut so_far = advance;
+                so_far.bytes.0 += indexer.consumed;
+                (scan.watch)(so_far);
+                if stale.contains(&log.path) {
+                    break false;
+                }
+                if scan.budget.is_used_up() {
+                    done.behind += 1;
+                    break false;
+                }
+            };
+            advance.logs.0 += 1;
+            advance.bytes.0 += log.size;
+            if is_read {
+                done.indexed += 1;
+                indexer.rest();
+                waiting.push(indexer);
+            }
+            let (rows, text) = waiting
+                .iter()
+                .map(Indexer::waiting)
+                .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            if waiting.len() >= LOGS || rows >= BATCH.rows || text >= BATCH.text {
+                again |= !self.write(waiting.iter_mut(), scan.words)?.is_empty();
+                waiting.clear();
+                (scan.watch)(advance);
+            }
+        }
+        if !waiting.is_empty() {
+            again |= !self.write(waiting.iter_mut(), scan.words)?.is_empty();
+        }
+        if !strays.is_empty() {
+            self.note_strays(&strays)?;
+        }
+        (scan.watch)(advance);
+        Ok(again)
     }
 
-    fn known_logs(&self) -> Result<HashMap<PathBuf, Known>, StoreError> {
+    /// A log that cannot be read is named; one that was renamed under us is looked for again.
+    fn unread(error: StoreError, done: &mut Refreshed) -> Result<bool, StoreError> {
+        match error {
+            StoreError::Read { source, .. } if source.kind() == ErrorKind::NotFound => Ok(true),
+            StoreError::Read { path, source } => {
+                done.unreadable.push((path, source.to_string()));
+                Ok(false)
+            }
+            error => Err(error),
+        }
+    }
+
+    /// What has to be looked at, what is gone, and whether something has another name now.
+    fn differences(&self) -> Result<(Vec<Changed>, Vec<Known>, bool), StoreError> {
+        let mut known: HashMap<String, Known> = Known::all(&self.db, LOG)
+            .map_err(|error| self.failed(error))?
+            .into_iter()
+            .map(|log| (log.path.clone(), log))
+            .collect();
+        let mut strays = self.strays()?;
+        let mut changed = Vec::new();
+        let now = now_ms();
+        for log in self.logs_of_folder()? {
+            let name = log.path.to_string_lossy();
+            let file = (log.inode, log.size, log.mtime_ms);
+            if strays.remove(name.as_ref()).is_some_and(|stray| stray == file) {
+                continue;
+            }
+            let same = known.remove(name.as_ref()).is_some_and(|it| {
+                (it.inode, it.size, it.mtime_ms) == file || is_left_to_its_run(&it, &log, now)
+            });
+            if !same {
+                changed.push(log);
+            }
+        }
+        self.forget_strays(strays.keys())?;
+        let mut gone: Vec<Known> = known.into_values().collect();
+        let mut renamed = false;
+        if !gone.is_empty() {
+            // A log that got another name while we looked may have been missed under both.
+            let there = self.inodes_of_folder()?;
+            gone.retain(|log| {
+                let is_there = there.contains(&log.inode) || Path::new(&log.path).exists();
+                renamed |= is_there;
+                !is_there
+            });
+        }
+        if renamed && self.access != Access::ReadOnly {
+            // Its other name may have been taken for a copy.
+            let sql = "DELETE FROM strays WHERE log IS NOT NULL";
+            let _again = self.db.execute(sql, []).map_err(|error| self.failed(error))?;
+        }
+        Ok((changed, gone, renamed))
+    }
+
+    fn strays(&self) -> Result<HashMap<String, (u64, u64, i64)>, StoreError> {
         let mut find = self
             .db
-            .prepare_cached(
-                "SELECT path, id, inode, size, mtime_ms, bytes FROM logs WHERE source = ?",
-            )
+            .prepare_cached("SELECT path, inode, size, mtime_ms FROM strays")
             .map_err(|error| self.failed(error))?;
-        let rows = find.query_map([LOG], |row| {
-            let path: String = row.get(0)?;
-            let known = Known {
-                id: row.get(1)?,
-                inode: row.get(2)?,
-                size: row.get(3)?,
-                mtime_ms: row.get(4)?,
-                bytes: row.get(5)?,
-            };
-            Ok((PathBuf::from(path), known))
-        });
+        let rows =
+            find.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?, row.get(3)?))));
         rows.and_then(Iterator::collect).map_err(|error| self.failed(error))
     }
 
-    fn logs_of_folder(&self) -> Result<Vec<(PathBuf, std::fs::Metadata)>, StoreError> {
+    fn forget_strays<'p>(&self, gone: impl Iterator<Item = &'p String>) -> Result<(), StoreError> {
+        if self.access == Access::ReadOnly {
+            return Ok(());
+        }
+        for path in gone {
+            let result = self
+                .db
+                .prepare_cached("DELETE FROM strays WHERE path = ?")
+                .and_then(|mut forget| forget.execute([path]));
+            match result.map_err(|error| self.failed(error)) {
+                Err(error) if !error.is_busy() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn logs_of_folder(&self) -> Result<Vec<Changed>, StoreError> {
         let failed = |source| StoreError::Read { path: self.folder.clone(), source };
+        let entries = match std::fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed)?,
+        };
         let mut logs = Vec::new();
-        for entry in std::fs::read_dir(&self.folder).map_err(failed)? {
+        for entry in entries {
             let path = entry.map_err(failed)?.path();
             if path.extension().is_none_or(|end| end != "jsonl") {
                 continue;
@@ -154,27 +323,59 @@ impl Store {
             if let Ok(about) = std::fs::metadata(&path)
                 && about.is_file()
             {
-                logs.push((path, about));
+                let (size, mtime_ms) = size_and_time(&about);
+                logs.push(Changed { path, inode: about.ino(), size, mtime_ms });
             }
         }
         Ok(logs)
     }
 
-    pub(crate) fn forget(&mut self, log: i64, path: &std::path::Path) -> Result<bool, StoreError> {
+    fn inodes_of_folder(&self) -> Result<HashSet<u64>, StoreError> {
+        let failed = |source| StoreError::Read { path: self.folder.clone(), source };
+        let entries = std::fs::read_dir(&self.folder).map_err(failed)?;
+        Ok(entries.flatten().map(|entry| entry.ino()).collect())
+    }
+
+    /// Forgets a log, if it is still called so; whether it was, and whether it had copies.
+    pub(crate) fn forget(&mut self, log: i64, path: &str) -> Result<(bool, bool), StoreError> {
         let database = self.path.clone();
         let failed = |source| StoreError::Database { path: database.clone(), source };
         let tx =
             self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        let gone = tx
-            .execute(
-                "DELETE FROM logs WHERE id = ? AND path = ?",
-                params![log, path.to_string_lossy()],
-            )
+        let is_gone = tx
+            .prepare_cached("SELECT 1 FROM logs WHERE id = ? AND path = ?")
+            .and_then(|mut find| find.exists(params![log, path]))
             .map_err(failed)?;
-        if gone > 0 {
-            write::forget(&tx, log).map_err(failed)?;
+        let had_copies = tx
+            .prepare_cached("SELECT 1 FROM strays WHERE log = ?")
+            .and_then(|mut find| find.exists([log]))
+            .map_err(failed)?;
+        if is_gone {
+            commit::forget(&tx, log).map_err(failed)?;
         }
         tx.commit().map_err(failed)?;
-        Ok(gone > 0)
+        Ok((is_gone, is_gone && had_copies))
     }
+}
+
+impl Changed {
+    fn stray(&self, log: Option<i64>) -> Stray {
+        let path = self.path.to_string_lossy().into_owned();
+        let Changed { inode, size, mtime_ms, .. } = *self;
+        Stray { path, inode, size, mtime_ms, log }
+    }
+}
+
+/// Whether the run that writes a log keeps the index up to date itself.
+fn is_left_to_its_run(known: &Known, log: &Changed, now: i64) -> bool {
+    known.inode == log.inode
+        && known.bytes <= log.size
+        && known.to_read_again() > WORTH
+        && (0..LATELY_MS).contains(&(now - known.indexed_ms))
+        && known.live.is_some_and(is_alive)
+}
+
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }

@@ -1,7 +1,7 @@
 -- The index of the logs. Everything here follows from them and can be made again.
 
 CREATE TABLE logs (
-    id         INTEGER PRIMARY KEY,
+    id         INTEGER PRIMARY KEY,      -- by the second in which it began: higher is newer
     source     TEXT NOT NULL,            -- 'log', or the agent whose own transcript it is
     key        TEXT NOT NULL UNIQUE,     -- who it is, whatever it is called
     path       TEXT NOT NULL,
@@ -10,9 +10,20 @@ CREATE TABLE logs (
     mtime_ms   INTEGER NOT NULL,
     bytes      INTEGER NOT NULL,         -- so far its rows are here
     skipped    INTEGER NOT NULL,         -- lines that were no records
-    indexed_ms INTEGER NOT NULL
+    indexed_ms INTEGER NOT NULL,
+    state      TEXT                      -- how reading goes on; for whoever indexes
 );
 CREATE INDEX logs_path ON logs (path);
+
+-- Files among the logs that add nothing: empty ones, and copies of a log that is here.
+CREATE TABLE strays (
+    path     TEXT PRIMARY KEY,
+    inode    INTEGER NOT NULL,
+    size     INTEGER NOT NULL,
+    mtime_ms INTEGER NOT NULL,
+    log      INTEGER                     -- whose copy it is
+) WITHOUT ROWID;
+CREATE INDEX strays_log ON strays (log);
 
 CREATE TABLE runs (
     log           INTEGER NOT NULL,
@@ -147,6 +158,8 @@ CREATE TABLE passages (
     at   INTEGER NOT NULL,
     text TEXT NOT NULL
 );
+-- A search in prompts only leaps from prompt to prompt.
+CREATE INDEX passages_kind ON passages (kind);
 CREATE VIRTUAL TABLE words USING fts5(
     text, content = 'passages', content_rowid = 'id',
     tokenize = "unicode61 remove_diacritics 2 tokenchars '_'"

@@ -198,7 +198,8 @@ pub(crate) fn forget(db: &Connection, log: i64) -> rusqlite::Result<()> {
     for table in ["runs", "turns", "tools", "questions", "verdicts", "files"] {
         db.prepare_cached(&format!("DELETE FROM {table} WHERE log = ?"))?.execute([log])?;
     }
-    Ok(())
+    // Its copies may be what is left of it.
+    db.prepare_cached("DELETE FROM strays WHERE log = ?")?.execute([log]).map(|_| ())
 }
 
 fn counts(usage: Option<&Tokens>) -> [Option<u64>; 5] {

@@ -153,7 +153,8 @@ fn transcripts_get_into_the_index_and_stay_as_they_are() -> Any {
     let mut store = Store::open(&place.logs)?;
     store.refresh(Budget::UNLIMITED)?;
     assert_eq!(content(&store)?, first);
-    store.reindex()?;
+    drop(store);
+    let (mut store, _) = Store::reindex(&place.logs, &mut |_| {})?;
     assert_eq!(content(&store)?, first);
     assert!(place.logs.join(IMPORTS).exists());
     // What is not wanted any more goes.
@@ -227,7 +228,8 @@ fn what_one_of_our_logs_has_is_counted_once() -> Any {
     let asked: i64 = store.database().query_row(asked, [], |row| row.get(0))?;
     assert_eq!(asked, 1);
     let both = content(&store)?;
-    store.reindex()?;
+    drop(store);
+    let (mut store, _) = Store::reindex(&place.logs, &mut |_| {})?;
     assert_eq!(content(&store)?, both);
     // Without the log, the transcript is all there is again.
     std::fs::remove_file(path)?;
@@ -320,7 +322,8 @@ fn a_database_is_read_without_a_trace() -> Any {
     let before = place.tree();
     assert!(!before.iter().any(|it| it.0.ends_with("opencode.db-wal")));
     let kept = content(&store)?;
-    store.reindex()?;
+    drop(store);
+    let (mut store, _) = Store::reindex(&place.logs, &mut |_| {})?;
     assert_eq!(content(&store)?, kept);
     assert_eq!(place.tree(), before);
     let copies = std::fs::read_dir(&place.logs)?.flatten();

@@ -2,7 +2,7 @@
 //!
 //! Owns the folders and the default flags (short limits, so that a test takes a second or two).
 //! Running and waiting is [`crate::process`]'s. When the environment is dropped, whatever still runs
-//! in it is ended.
+//! in it is ended, and its logs are judged again ([`crate::judged`]).
 
 use crate::agent::{RECORD_VARIABLE, SCRIPT_VARIABLE};
 use crate::census;
@@ -14,6 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -67,6 +68,8 @@ pub struct TestEnv {
     bins: Bins,
     root: TempDir,
     marker: String,
+    /// Logs are damaged here on purpose.
+    unjudged: AtomicBool,
 }
 
 impl TestEnv {
@@ -78,7 +81,7 @@ impl TestEnv {
         }
         // The name of a temporary folder is random and nobody else has it.
         let marker = root.path().file_name().expect("a name").to_string_lossy().into_owned();
-        TestEnv { bins, root, marker }
+        TestEnv { bins, root, marker, unjudged: AtomicBool::new(false) }
     }
 
     /// A place with a script for the fake agent.
@@ -238,6 +241,11 @@ impl TestEnv {
         }
     }
 
+    /// This test damages logs, or makes some up: they are not judged again at its end.
+    pub fn damages_logs(&self) {
+        self.unjudged.store(true, Ordering::Relaxed);
+    }
+
     /// Every process of this test that is alive.
     pub fn living(&self) -> BTreeMap<i32, String> {
         census::living(&self.marker, &self.record_dir())
@@ -267,6 +275,10 @@ impl TestEnv {
 impl Drop for TestEnv {
     fn drop(&mut self) {
         census::end_leftovers(&self.marker, &self.record_dir());
+        if !self.unjudged.load(Ordering::Relaxed) && !std::thread::panicking() {
+            let differences = crate::judged::differences_below(self.root.path());
+            assert!(differences.is_empty(), "judged again, a log differs:\n{differences}");
+        }
     }
 }
 

@@ -4,10 +4,12 @@
 //! what a small text file says, one step a line, from a polite answer to a daemon that ignores every
 //! signal (`stablehand-fake` has how). [`mod@env`] gives a test its own home, log folder and clean
 //! environment, [`process`] runs a binary in it under a deadline, [`census`] proves that nothing was
-//! left running, and [`log`] reads what was logged. [`fixtures`] finds the recordings.
+//! left running, [`log`] reads what was logged, and [`judged`] judges it again. [`fixtures`] finds the recordings.
 //!
 //! [`llm`] is a fake model service that the real agent programs can be pointed at, and [`real`]
 //! prepares a home for each of these programs.
+//!
+//! [`browser`] opens the pages that we write, in a real Chromium where there is one.
 //!
 //! It knows the binaries only from outside: their flags, exit codes and log format. Nothing of the
 //! product depends on it.
@@ -22,9 +24,11 @@
 struct TheExampleInTheReadme;
 
 pub mod agent;
+pub mod browser;
 pub mod census;
 pub mod env;
 pub mod fixtures;
+pub mod judged;
 pub mod llm;
 pub mod log;
 pub mod process;

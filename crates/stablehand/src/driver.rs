@@ -13,8 +13,8 @@
 mod act;
 mod approvals;
 mod ending;
-mod facts;
 mod hooks;
+mod inform;
 mod notes;
 mod onward;
 mod prompt;
@@ -27,7 +27,6 @@ mod terminal;
 
 pub use approvals::Approvals;
 pub use ending::{Ending, RunReport};
-pub use facts::{Facts, Progress};
 pub(crate) use hooks::{FOLDER, socket_of};
 pub use hooks::{HookInstall, HookSpec};
 pub use status::{StatusCell, StatusLine};
@@ -42,6 +41,8 @@ use crate::control::Requests;
 use crate::keeper::{Keeper, KeeperProgram, Launch, SpawnError};
 use crate::log::Log;
 use crate::sink::PassThrough;
+pub use stablehand_core::facts::{Facts, Progress};
+
 use approvals::Questions;
 use hooks::HookServer;
 use onward::Onward;
@@ -151,7 +152,10 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 pid: keeper.agent_pid(),
                 argv: agent::redacted(&spec.launch),
             };
+            let clock = RunClock::start();
+            log.set_time(clock.wall(stablehand_core::Moment::START));
             log.decide(Level::Info, "agent_spawned", &notes::spawned(spec, &keeper), Some(&event));
+            log.decide(Level::Debug, "monitor_started", &notes::monitored(spec), None);
             if let (Ok(prompt), None) = (str::from_utf8(&spec.prompt), &spec.talk)
                 && !prompt.is_empty()
             {
@@ -163,7 +167,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
             });
             let (prompt, terminal) = terminal::split_input(spec, pipes.stdin, talk.is_some());
             let mut driver = Driver {
-                clock: RunClock::start(),
+                clock,
                 monitor: Monitor::new(spec.limits.clone(), stablehand_core::Moment::START),
                 stdout: StdoutStream::new(pipes.stdout, spec.dialect, spec.verify),
                 stderr: StderrStream::new(pipes.stderr),
@@ -185,6 +189,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 judged: None,
                 congested: false,
                 held_since: None,
+                muttered: None,
                 waiting_noted: None,
                 mark: stablehand_core::Moment::START,
                 shown: Shown::default(),
@@ -253,6 +258,8 @@ struct Driver<'a> {
     waiting_noted: Option<stablehand_core::Moment>,
     /// Since when our reader has not taken the last chunk whole.
     held_since: Option<stablehand_core::Moment>,
+    /// When a piece of a line on standard error was last taken for a sign of life.
+    muttered: Option<stablehand_core::Moment>,
     /// Where the records of this run begin.
     began: u64,
 }

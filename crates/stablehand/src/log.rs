@@ -17,7 +17,7 @@ mod file;
 mod sync;
 mod tail;
 
-pub use file::LogError;
+pub use file::{LogError, Writer};
 pub use sync::Durability;
 pub use tail::{Fill, Tail};
 

@@ -64,6 +64,19 @@ impl<S: Show> Redacting<S> {
         }
     }
 
+    /// Shows what was held back: nothing follows. A log may end anywhere.
+    pub fn finish(&mut self) -> io::Result<()> {
+        if let Some(redactor) = self.redactor.clone() {
+            self.let_go(&redactor)?;
+        }
+        self.inner.pause()
+    }
+
+    /// Whom it redacted for.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+
     /// A piece of an item's text.
     fn piece(
         &mut self,
@@ -221,6 +234,19 @@ mod tests {
         assert_eq!(text_of(2), "other_word9");
         let last = serde_json::to_string(&events[4]).unwrap();
         assert!(last.contains("[redacted:known-value:") && !last.contains("Value_42"), "{last}");
+    }
+
+    #[test]
+    fn what_is_held_back_comes_at_the_end() {
+        let seen = Seen::default();
+        let redaction = Redaction::from(Redactor::builder().value("kN0wn-Value_42").build());
+        let mut face = Redacting::new(seen.clone(), Some(&redaction));
+        let (run, at) = (RunId("r".into()), UnixMillis(0));
+        let last = Event::stamp(Seq(1), at, None, run, Origin::Agent, piece(1, "see kN0wn-Va"));
+        face.event(&last).unwrap();
+        assert!(seen.0.lock().unwrap().is_empty());
+        face.finish().unwrap();
+        assert_eq!(*seen.0.lock().unwrap(), [last]);
     }
 
     #[test]

@@ -33,6 +33,11 @@ pub(crate) fn is_initialised() -> bool {
     INITIALISED.load(Ordering::SeqCst)
 }
 
+/// The folder that we are in, in which an agent is started that is told of no other.
+pub(crate) fn working_folder() -> Option<PathBuf> {
+    std::env::current_dir().ok()
+}
+
 /// What surrounds us.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]

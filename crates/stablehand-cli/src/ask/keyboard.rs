@@ -17,18 +17,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// A terminal to read from.
 #[derive(Debug)]
-pub(super) struct Keyboard {
+pub(crate) struct Keyboard {
     terminal: File,
     attention: Attention,
     /// How it was, while it is otherwise.
     before: Option<Termios>,
-    /// Keys are wanted, not lines.
-    keys: bool,
+    /// Keys are wanted, not lines: without these modes.
+    keys: Option<LocalFlags>,
 }
 
 /// What was typed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(crate) enum Typed {
     /// These bytes.
     Bytes(Vec<u8>),
     /// Nothing after all.
@@ -41,26 +41,26 @@ pub(super) enum Typed {
 
 impl Keyboard {
     /// Whether a person can be shown something and answer.
-    pub(super) fn is_there(env: &Env) -> bool {
+    pub(crate) fn is_there(env: &Env) -> bool {
         env.stderr_is_terminal && (File::open("/dev/tty").is_ok() || env.stdin_is_terminal)
     }
 
     /// The terminal that controls us, or the one that standard input is.
-    pub(super) fn open(attention: Attention) -> io::Result<Keyboard> {
+    pub(crate) fn open(attention: Attention) -> io::Result<Keyboard> {
         let terminal = match OpenOptions::new().read(true).write(true).open("/dev/tty") {
             Ok(terminal) => terminal,
             Err(_) => File::from(io::stdin().as_fd().try_clone_to_owned()?),
         };
-        Ok(Keyboard { terminal, attention, before: None, keys: false })
+        Ok(Keyboard { terminal, attention, before: None, keys: None })
     }
 
     /// What to wait for.
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.terminal.as_fd()
     }
 
     /// Whether we may read: whoever is in the background would be stopped.
-    pub(super) fn is_ours(&self) -> bool {
+    pub(crate) fn is_ours(&self) -> bool {
         // A terminal that does not control us has no say in it.
         tcgetpgrp(&self.terminal).is_ok_and(|group| group == getpgrp())
             || matches!(tcgetpgrp(&self.terminal), Err(Errno::ENOTTY))
@@ -68,24 +68,29 @@ impl Keyboard {
 
     /// From now on every key counts at once and is not shown. What was typed before is thrown away:
     /// it was no answer. Where the terminal cannot do that, lines come, and their first letter counts.
-    pub(super) fn take_keys(&mut self) {
-        self.keys = true;
+    pub(crate) fn take_keys(&mut self) {
+        self.keys = Some(LocalFlags::ICANON | LocalFlags::ECHO);
+        self.keep_keys();
+    }
+
+    /// The same, and no key is a signal: Ctrl-C comes as one, too. For who does nothing but read keys.
+    pub(crate) fn take_every_key(&mut self) {
+        let modes = LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::ISIG | LocalFlags::IEXTEN;
+        self.keys = Some(modes);
         self.keep_keys();
     }
 
     /// Sees to it that keys still come: a shell that had stopped us puts its terminal back, and in the
     /// background it is not ours to change.
-    pub(super) fn keep_keys(&mut self) {
+    pub(crate) fn keep_keys(&mut self) {
         let cooked = LocalFlags::ICANON | LocalFlags::ECHO;
-        if !self.keys || !self.is_ours() {
-            return;
-        }
+        let Some(unwanted) = self.keys.filter(|_| self.is_ours()) else { return };
         let Ok(modes) = tcgetattr(&self.terminal) else { return };
         if !modes.local_flags.contains(cooked) {
             return;
         }
         let mut keys = modes.clone();
-        keys.local_flags.remove(cooked);
+        keys.local_flags.remove(unwanted);
         for (index, value) in
             [(SpecialCharacterIndices::VMIN, 1), (SpecialCharacterIndices::VTIME, 0)]
         {
@@ -102,8 +107,8 @@ impl Keyboard {
     }
 
     /// The terminal as it was, in which a person types lines and sees them.
-    pub(super) fn put_back(&mut self) {
-        self.keys = false;
+    pub(crate) fn put_back(&mut self) {
+        self.keys = None;
         if let Some(before) = self.before.take() {
             let _not_a_terminal_any_more = tcsetattr(&self.terminal, SetArg::TCSANOW, &before);
             self.attention.changed_terminal(None);
@@ -111,7 +116,7 @@ impl Keyboard {
     }
 
     /// What there is to read.
-    pub(super) fn read(&self) -> Typed {
+    pub(crate) fn read(&self) -> Typed {
         let mut bytes = [0; 256];
         match read(&self.terminal, &mut bytes) {
             Ok(0) => Typed::End,
@@ -130,7 +135,7 @@ impl Drop for Keyboard {
 
 /// The key that was pressed, where it was one key: neither the sequence of an arrow nor a text that
 /// was pasted is an answer.
-pub(super) fn key(bytes: &[u8]) -> Option<char> {
+pub(crate) fn key(bytes: &[u8]) -> Option<char> {
     let text = std::str::from_utf8(bytes).ok()?;
     let text = text.strip_suffix(['\n', '\r']).unwrap_or(text);
     let mut chars = text.chars();

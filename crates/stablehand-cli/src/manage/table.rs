@@ -98,6 +98,10 @@ pub(crate) enum Look {
     Warn,
     Dim,
     Bold,
+    /// The model speaks.
+    Blue,
+    /// The model thinks.
+    Violet,
 }
 
 /// Rows of cells.
@@ -170,7 +174,7 @@ impl Table {
 }
 
 impl Paint {
-    fn look(self, text: &str, look: Look) -> String {
+    pub(crate) fn look(self, text: &str, look: Look) -> String {
         match look {
             Look::Plain => text.to_owned(),
             Look::Good => self.good(text),
@@ -178,6 +182,8 @@ impl Paint {
             Look::Warn => self.warn(text),
             Look::Dim => self.dim(text),
             Look::Bold => self.bold(text),
+            Look::Blue => self.paint("34", text),
+            Look::Violet => self.paint("35", text),
         }
     }
 }

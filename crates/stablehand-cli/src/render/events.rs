@@ -1,5 +1,6 @@
 //! Events as JSON, one a line, for programs.
 
+use super::Surface;
 use crate::screen::Screen;
 use stablehand::follow::Show;
 use stablehand_core::Event;
@@ -7,19 +8,19 @@ use std::io;
 
 /// Writes each event as a line of JSON.
 #[derive(Debug)]
-pub struct EventLines {
-    screen: Screen,
+pub struct EventLines<S = Screen> {
+    screen: S,
     buffer: Vec<u8>,
 }
 
-impl EventLines {
-    /// On a screen.
-    pub fn new(screen: Screen) -> Self {
+impl<S: Surface> EventLines<S> {
+    /// On a screen, or a page.
+    pub fn new(screen: S) -> Self {
         EventLines { screen, buffer: Vec::new() }
     }
 }
 
-impl Show for EventLines {
+impl<S: Surface> Show for EventLines<S> {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         serde_json::to_writer(&mut self.buffer, event)?;
         self.buffer.push(b'\n');

@@ -5,6 +5,7 @@
 //! already when the result comes. Thinking is shown in a run with hooks, in a line each time: whoever
 //! wants to hear everything gets it.
 
+use super::Surface;
 use crate::screen::Screen;
 use stablehand::follow::Show;
 use stablehand_core::Event;
@@ -19,8 +20,8 @@ use std::time::Duration;
 
 /// Shows events as text.
 #[derive(Debug)]
-pub struct TextView {
-    screen: Screen,
+pub struct TextView<S = Screen> {
+    screen: S,
     buffer: String,
     at_line_start: bool,
     /// Messages of which something was shown already.
@@ -33,11 +34,13 @@ pub struct TextView {
     hooked: bool,
     /// Whether the agent's standard error is shown here and not passed through.
     stderr: bool,
+    /// Whether prompts are shown: whoever reads later has not typed them.
+    prompts: bool,
 }
 
-impl TextView {
-    /// On a screen; with the agent's standard error, or without.
-    pub fn new(screen: Screen, stderr: bool) -> Self {
+impl<S: Surface> TextView<S> {
+    /// On a screen or a page; with the agent's standard error, or without.
+    pub fn new(screen: S, stderr: bool) -> Self {
         TextView {
             screen,
             buffer: String::new(),
@@ -48,6 +51,23 @@ impl TextView {
             runs: 0,
             hooked: false,
             stderr,
+            prompts: false,
+        }
+    }
+
+    /// Shows prompts too.
+    #[must_use]
+    pub fn with_prompts(mut self) -> Self {
+        self.prompts = true;
+        self
+    }
+
+    fn prompt(&mut self, prompt: &str) {
+        self.end_line();
+        for line in plain(prompt).trim().lines() {
+            self.buffer.push_str("> ");
+            self.buffer.push_str(line);
+            self.buffer.push('\n');
         }
     }
 
@@ -165,7 +185,7 @@ fn one_line(text: &str) -> String {
     shown
 }
 
-impl Show for TextView {
+impl<S: Surface> Show for TextView<S> {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         match &event.event {
             EventKind::ProcessSpawned { .. } => {
@@ -177,6 +197,7 @@ impl Show for TextView {
                 self.started.clear();
                 self.shown = None;
             }
+            EventKind::TurnStarted { prompt: Some(prompt) } if self.prompts => self.prompt(prompt),
             EventKind::ItemDelta { id, role: TextRole::Message, text } => {
                 self.shown = Some(*id);
                 self.say(text);

@@ -7,16 +7,19 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
 use stablehand_core::json::Value;
-use stablehand_core::record::Record;
+use stablehand_core::record::{FORMAT, LogLines, Record};
 use stablehand_core::replay::EventReader;
 use stablehand_core::{Depth, Dialect, Event};
-use std::io::{BufRead, BufReader};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+
+/// The version of a log is in its first record; damage may have put other lines before that.
+const HEAD: usize = 8;
 
 /// Which log is meant.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogArgs {
-    /// Which: the path of a log, the id of a session or a run, or `latest`
+    /// Which: the path of a log, the id of a session or a run or its beginning, or `latest`
     #[arg(value_name = "LOG|ID|latest", default_value = find::LATEST)]
     which: String,
 
@@ -34,7 +37,7 @@ pub(crate) struct PlaceArgs {
 
 impl PlaceArgs {
     /// The folder of the logs.
-    pub(super) fn folder(&self, env: &Env) -> Result<PathBuf, Failure> {
+    pub(crate) fn folder(&self, env: &Env) -> Result<PathBuf, Failure> {
         match &self.log_dir {
             Some(folder) => Ok(folder.clone()),
             None => Ok(env.state()?.join("logs")),
@@ -84,34 +87,65 @@ pub(super) fn each_event(
     Ok(skipped)
 }
 
-/// Hands out the lines of a file, without their newlines.
-pub(super) fn each_line(
+/// Hands out the lines of a log, without their newlines, and says it where the log is newer than we
+/// are. A line of any length takes bounded memory: of one that is far too long for a record only the
+/// beginning is handed out.
+pub(crate) fn each_line(
+    path: &Path,
+    mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut looked_at = 0;
+    lines_of(path, |line| {
+        if looked_at < HEAD {
+            looked_at += 1;
+            warn_of_newer(path, line);
+        }
+        take(line)
+    })
+}
+
+/// The same without a word.
+pub(super) fn lines_of(
     path: &Path,
     mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(format!("failed to read the log `{}`: {error}", path.display()))
     };
-    let mut file = BufReader::new(std::fs::File::open(path).map_err(failed)?);
-    let mut line = Vec::new();
-    while file.read_until(b'\n', &mut line).map_err(failed)? > 0 {
-        let bytes = line.strip_suffix(b"\n").unwrap_or(&line);
-        if !bytes.is_empty() {
-            take(bytes)?;
+    let mut file = std::fs::File::open(path).map_err(failed)?;
+    let mut lines = LogLines::default();
+    loop {
+        match file.read(lines.space()) {
+            Ok(0) => return lines.finish(take),
+            Ok(n) => lines.filled(n),
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(failed(error)),
         }
-        line.clear();
+        lines.each(&mut take)?;
     }
-    Ok(())
+}
+
+fn warn_of_newer(path: &Path, line: &[u8]) {
+    let Record::Decision { message, fields, .. } = Record::read(line) else { return };
+    let version = fields.get("v").and_then(Value::i64).unwrap_or(0);
+    if message == "log_opened" && version > i64::from(FORMAT) {
+        say(&format!(
+            "WARN `{}` has version {version} of the log format, and this program knows {FORMAT}: \
+             what is new in it is not shown",
+            path.display()
+        ));
+    }
 }
 
 /// Says how many lines were left out.
-pub(super) fn warn(log: &Path, skipped: u64) {
+pub(crate) fn warn(log: &Path, skipped: u64) {
     if skipped > 0 {
         let s = if skipped == 1 { " is" } else { "s are" };
-        let text = format!(
-            "{PROGRAM}: WARN {skipped} line{s} no record and left out of `{}`\n",
-            log.display()
-        );
-        let _nobody_there = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+        say(&format!("WARN {skipped} line{s} no record and left out of `{}`", log.display()));
     }
+}
+
+fn say(text: &str) {
+    let text = format!("{PROGRAM}: {text}\n");
+    let _nobody_there = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
 }

@@ -1,18 +1,24 @@
-//! `sessions show`: one run as the text that was shown while it ran, or as the list of what was
-//! asked and decided.
+//! `sessions show`: one log as a transcript, as the agent's bytes, as events, or as the list of its
+//! tools or of what was asked and decided.
 
-use super::approvals;
-use super::read::{LogArgs, each_event, each_line, warn};
+use super::glance::{Glance, glance, moment};
+use super::play::{SecretArgs, play, still_there};
+use super::read::{LogArgs, each_line, warn};
+use super::story::Story;
+use super::{approvals, tools};
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::redact::RedactArgs;
-use crate::render::TextView;
+use crate::main_stablehand::PROGRAM;
+use crate::manage::{Look, Paint, Table};
+use crate::render::{EventLines, TextView};
 use crate::screen::Screen;
-use stablehand::follow::Show;
+use stablehand::log::Writer;
 use stablehand_core::ledger::Ledger;
-use stablehand_core::record::Record;
-use std::io::ErrorKind;
+use stablehand_core::record::{Record, Stream};
+use stablehand_core::time::human;
+use std::io::{BufWriter, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
 /// Show a run from its log
 #[derive(Debug, clap::Args)]
@@ -20,19 +26,37 @@ pub struct ShowArgs {
     #[command(flatten)]
     log: LogArgs,
 
+    /// The agent's standard output, byte for byte as it wrote it, secrets included
+    #[arg(long, group = "form")]
+    raw: bool,
+
+    /// Our events, one JSON object a line, as `run --output-format events` gives them
+    #[arg(long, group = "form")]
+    events: bool,
+
+    /// List every tool call: when, what, how long, and what became of it
+    #[arg(long, group = "form")]
+    tools: bool,
+
     /// List every question and decision: what about, allowed or not, by which rule or by whom
-    #[arg(long)]
+    #[arg(long, group = "form")]
     approvals: bool,
 
-    /// With --approvals, for programs: an array of objects
-    #[arg(long, requires = "approvals")]
+    /// With --tools or --approvals, for programs: an array of objects
+    #[arg(long, conflicts_with_all = ["raw", "events"], requires = "form")]
     json: bool,
+
+    #[command(flatten)]
+    secrets: SecretArgs,
 }
 
 /// Runs it.
 pub(super) fn main(args: &ShowArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
     let log = args.log.find(&env)?;
+    if args.raw {
+        return raw(&log);
+    }
     if args.approvals {
         let mut ledger = Ledger::default();
         each_line(&log, |line| {
@@ -42,32 +66,97 @@ pub(super) fn main(args: &ShowArgs) -> Result<u8, Failure> {
         warn(&log, ledger.skipped());
         return approvals::print(ledger.entries(), args.json, &env);
     }
-    transcript(&log)
+    let redaction = args.secrets.redaction();
+    if args.tools {
+        let story = play(&log, Story::default(), redaction.as_ref())?;
+        return tools::print(&story, args.json, &env);
+    }
+    let io = |error: std::io::Error| Failure::new(format!("failed to print: {error}"));
+    let screen = Screen::start(redaction.as_ref()).map_err(io)?;
+    if args.events {
+        play(&log, EventLines::new(screen), redaction.as_ref())?;
+        return Ok(0);
+    }
+    let seen = glance(&log)?;
+    let paint = Paint::new(&env);
+    let said = |text: String| match &redaction {
+        Some(redaction) => redaction.redactor.redact(&text).into_owned(),
+        None => text,
+    };
+    if !still_there(screen.out(said(head(&seen, paint)).as_bytes()))? {
+        return Ok(0);
+    }
+    let view = TextView::new(screen.clone(), true).with_prompts();
+    play(&log, view, redaction.as_ref())?;
+    still_there(screen.out(said(ending(&seen, paint)).as_bytes()))?;
+    screen.flush();
+    Ok(0)
 }
 
-/// The text of a run, as it was shown.
-fn transcript(log: &Path) -> Result<u8, Failure> {
-    let io = |error: std::io::Error| Failure::new(format!("failed to print: {error}"));
-    let redaction = RedactArgs::default().redaction(&[]);
-    let screen = Screen::start(redaction.as_ref()).map_err(io)?;
-    let mut view = TextView::new(screen.clone(), true);
-    let mut gone = false;
-    let skipped = each_event(log, |event| {
-        match view.event(event) {
-            Ok(()) => Ok(true),
-            // `stablehand sessions show | head` has had enough.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
-                gone = true;
-                Ok(false)
-            }
-            Err(error) => Err(io(error)),
+/// Whose run it was, where and when.
+fn head(seen: &Glance, paint: Paint) -> String {
+    let mut table = Table::default();
+    let mut line = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            table.row(vec![(name.to_owned(), Look::Dim), (value, Look::Plain)]);
         }
+    };
+    let agent = seen.agent.as_ref().map(|agent| match &seen.model {
+        Some(model) => format!("{agent} ({model})"),
+        None => agent.clone(),
+    });
+    line("agent", agent);
+    line("workspace", seen.cwd.clone());
+    line("session", seen.session.as_ref().map(|session| session.0.clone()));
+    line("began", seen.began.map(moment));
+    line("log", Some(seen.log.display().to_string()));
+    table.render(paint, 0) + "\n"
+}
+
+/// How it ended, or that it did not.
+fn ending(seen: &Glance, paint: Paint) -> String {
+    let (text, look) = match (&seen.end, seen.writer) {
+        (Some(end), _) => {
+            let after = end.elapsed_ms.map(|ms| human(Duration::from_millis(ms)));
+            let after = after.map(|time| format!(", after {time}")).unwrap_or_default();
+            let look = if end.outcome == "success" { Look::Good } else { Look::Bad };
+            (format!("{}{after}: {}", end.outcome, end.text), look)
+        }
+        (None, Writer::There) => ("not yet: it is still running".to_owned(), Look::Warn),
+        (None, Writer::Gone | Writer::Unknown) => {
+            ("no end is on record: it broke off".to_owned(), Look::Bad)
+        }
+    };
+    let mut table = Table::default();
+    table.row(vec![(format!("{:<9}", "ended"), Look::Dim), (text, look)]);
+    format!("\n{}", table.render(paint, 0))
+}
+
+/// What the agent wrote to its standard output.
+fn raw(log: &Path) -> Result<u8, Failure> {
+    if glance(log)?.redacted_raw {
+        let text = format!(
+            "{PROGRAM}: WARN this log was written with --redact-raw: secrets were taken out of `{}`\n",
+            log.display()
+        );
+        let _nobody_there = std::io::stderr().write_all(text.as_bytes());
+    }
+    let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
+    let (mut gone, mut skipped) = (false, 0);
+    each_line(log, |line| {
+        match Record::read(line) {
+            Record::Raw { stream: Stream::Stdout, bytes, newline, .. } if !gone => {
+                let end: &[u8] = if newline { b"\n" } else { b"" };
+                let written = out.write_all(&bytes).and_then(|()| out.write_all(end));
+                gone = !still_there(written)?;
+            }
+            Record::Foreign(_) | Record::Broken(_) => skipped += 1,
+            _ => {}
+        }
+        Ok(())
     })?;
     if !gone {
-        match view.pause() {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(io(error)),
-            _ => screen.flush(),
-        }
+        still_there(out.flush())?;
     }
     warn(log, skipped);
     Ok(0)

@@ -59,14 +59,14 @@ fn ruled<'e>(env: &'e TestEnv, agent: &str) -> Run<'e> {
 }
 
 /// The terminal of a person.
-struct Terminal {
+pub(crate) struct Terminal {
     master: File,
     slave: File,
     shown: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Terminal {
-    fn open() -> Terminal {
+    pub(crate) fn open() -> Terminal {
         let pair = openpty(None, None).unwrap();
         let (master, slave) = (File::from(pair.master), File::from(pair.slave));
         let shown = Arc::new(Mutex::new(Vec::new()));
@@ -82,14 +82,14 @@ impl Terminal {
     }
 
     /// Puts a process at this terminal, which then controls it.
-    fn seat<'e>(&self, run: Run<'e>) -> Run<'e> {
+    pub(crate) fn seat<'e>(&self, run: Run<'e>) -> Run<'e> {
         run.through(["setsid", "--ctty"])
             .variable("TERM", "xterm")
             .stdin_terminal(self.slave.try_clone().unwrap())
             .stderr_terminal(self.slave.try_clone().unwrap())
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.shown.lock().unwrap()).replace('\r', "")
     }
 
@@ -98,23 +98,23 @@ impl Terminal {
         env.wait_for("a question", || self.text().matches("? help:").count() >= count);
     }
 
-    fn wait_for(&self, env: &TestEnv, text: &str) {
+    pub(crate) fn wait_for(&self, env: &TestEnv, text: &str) {
         env.wait_for(text, || self.text().contains(text));
     }
 
-    fn press(&mut self, keys: &[u8]) {
+    pub(crate) fn press(&mut self, keys: &[u8]) {
         self.master.write_all(keys).unwrap();
     }
 
     /// Whether lines are typed and seen, as before a question.
-    fn is_as_before(&self) -> bool {
+    pub(crate) fn is_as_before(&self) -> bool {
         let modes = tcgetattr(&self.slave).unwrap();
         modes.local_flags.contains(LocalFlags::ICANON | LocalFlags::ECHO)
     }
 }
 
 /// Whether there is a way to give a process its own terminal.
-fn can_seat() -> bool {
+pub(crate) fn can_seat() -> bool {
     let found = Command::new("setsid").arg("--version").stdout(Stdio::null()).status();
     let found = found.is_ok_and(|status| status.success());
     if !found {

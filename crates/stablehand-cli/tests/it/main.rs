@@ -31,11 +31,19 @@ mod manage;
 #[cfg(test)]
 mod policy;
 #[cfg(test)]
+mod post_mortem;
+#[cfg(test)]
 mod redact;
+#[cfg(test)]
+mod reindex;
 #[cfg(test)]
 mod replay;
 #[cfg(test)]
+mod rerun;
+#[cfg(test)]
 mod run;
+#[cfg(test)]
+mod sessions;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
@@ -46,3 +54,5 @@ mod talk;
 mod terminal;
 #[cfg(test)]
 mod text_mode;
+#[cfg(test)]
+mod timeline;

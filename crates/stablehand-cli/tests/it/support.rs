@@ -1,5 +1,6 @@
 //! What the modules share: the binaries, short names for times, and the plain scripts.
 
+use stablehand_testkit::browser::{self, Browser};
 use stablehand_testkit::{Bins, Run, TestEnv};
 use std::path::Path;
 use std::time::Duration;
@@ -63,4 +64,15 @@ pub(crate) fn ms(count: u64) -> Duration {
 /// Says aloud that a test could not do its part here.
 pub(crate) fn skip(why: &str) {
     eprintln!("SKIPPED: {why}");
+}
+
+/// A browser; where there is none the test is skipped aloud, which in CI is a failure.
+pub(crate) fn browser() -> Option<Browser> {
+    let Some(program) = browser::find() else {
+        let why = "there is no Chromium; `./check` installs it, or STABLEHAND_CHROMIUM names it";
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "a skip is a failure in CI: {why}");
+        skip(why);
+        return None;
+    };
+    Some(Browser::start(&program))
 }

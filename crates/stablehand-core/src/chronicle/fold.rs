@@ -64,6 +64,16 @@ struct Open {
 }
 
 impl Fold {
+    /// One that goes on behind so many runs, passages and questions, all of them over.
+    pub(super) fn after(runs: u32, passages: u32, questions: u32) -> Fold {
+        Fold { runs, passages, questions, ..Fold::default() }
+    }
+
+    /// How many runs and passages there were.
+    pub(super) fn counted(&self) -> (u32, u32) {
+        (self.runs, self.passages)
+    }
+
     pub(super) fn decision(
         &mut self,
         at: UnixMillis,

@@ -6,7 +6,7 @@
 
 use super::budget::Breach;
 use super::livelock::Streak;
-use super::{Action, Judgement, Last, Monitor, Phase, SoftStop, words};
+use super::{Action, Judgement, Last, Monitor, Moved, Phase, SoftStop, words};
 use crate::event::{Evidence, Health, Tool, VerdictKind};
 use crate::text::excerpt;
 use crate::time::{Moment, millis};
@@ -75,7 +75,7 @@ impl Monitor {
     }
 
     /// The limit on silence while no tool is open.
-    fn silence_limit(&self) -> Duration {
+    pub(super) fn silence_limit(&self) -> Duration {
         let limit = match self.phase {
             Phase::Starting => self.limits.startup,
             Phase::Prompted => self.limits.first_response,
@@ -114,7 +114,7 @@ impl Monitor {
 
     /// When background commands are to be stopped, where they may be what keeps the agent from
     /// ending: the model has spoken and nothing else is open.
-    fn stop_background_at(&self) -> Option<Moment> {
+    pub(super) fn stop_background_at(&self) -> Option<Moment> {
         let waits_for_them = self.phase == Phase::Working
             && self.last == Last::Message
             && self.tools.open() == 0
@@ -255,19 +255,19 @@ impl Monitor {
         self.not_before = t.plus(by);
         let why = if busy {
             let (used, window) = (words::span(tree_cpu), words::span(window));
-            format!("the agent's processes are busy: {used} of processor time in {window}")
+            format!("{}: {used} of processor time in {window}", words::BUSY)
         } else {
             "the agent is active beside its output".to_owned()
         };
-        out.push(Action::LimitsMoved { by, why });
+        out.push(Action::LimitsMoved { by, cause: Moved::Busy, why });
     }
 
     pub(super) fn on_gap(&mut self, gap: Duration, now: Moment, out: &mut Vec<Action>) {
         self.clock.skip(gap, now);
         self.asked = None;
         if !self.is_over() {
-            let why = format!("our own loop did not run for {}", words::span(gap));
-            out.push(Action::LimitsMoved { by: gap, why });
+            let why = format!("{} for {}", words::STARVED, words::span(gap));
+            out.push(Action::LimitsMoved { by: gap, cause: Moved::Gap, why });
         }
     }
 
@@ -277,8 +277,8 @@ impl Monitor {
         }
         self.restart(t);
         self.after_suspend = true;
-        let why = format!("the machine was suspended for {}", words::span(gap));
-        out.push(Action::LimitsMoved { by: gap, why });
+        let why = format!("{} for {}", words::SUSPENDED, words::span(gap));
+        out.push(Action::LimitsMoved { by: gap, cause: Moved::Suspension, why });
     }
 
     pub(super) fn on_streak(&mut self, streak: Streak, tool: &Tool, out: &mut Vec<Action>) {

@@ -3,7 +3,10 @@
 //! Owns the limits and the two sets of defaults. Reads no flags and no configuration: whoever runs
 //! an agent fills these fields in. `Duration::MAX` turns a limit off.
 
+mod ms;
+
 use crate::event::ToolClass;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 const fn secs(n: u64) -> Duration {
@@ -11,34 +14,44 @@ const fn secs(n: u64) -> Duration {
 }
 
 /// How long an agent may be silent, and how much it may use.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// From the start to the first event. A hang here is always safe to try again.
+    #[serde(rename = "startup_ms", with = "ms")]
     pub startup: Duration,
     /// From the first event to the model's first word.
+    #[serde(rename = "first_response_ms", with = "ms")]
     pub first_response: Duration,
     /// Silence of the model while no tool is open.
+    #[serde(rename = "idle_ms", with = "ms")]
     pub idle: Duration,
     /// Whether nobody chose `idle`, so that [`Limits::for_model`] may.
     pub idle_is_default: bool,
     /// What a tool gets on top of the timeout that it declared.
+    #[serde(rename = "tool_grace_ms", with = "ms")]
     pub tool_grace: Duration,
     /// The most that a declared timeout is believed; agents do declare a day.
+    #[serde(rename = "tool_max_ms", with = "ms")]
     pub tool_max: Duration,
     /// Silence of a tool that declared no timeout, by class.
     pub class: ClassLimits,
     /// Whether `class` applies.
     pub tool_without_timeout: ToolDefault,
     /// From the terminal event to the exit of the process.
+    #[serde(rename = "exit_grace_ms", with = "ms")]
     pub exit_grace: Duration,
     /// Silence after the model's text while only background commands are left: these may be what
     /// keeps the agent from ending.
+    #[serde(rename = "background_grace_ms", with = "ms")]
     pub background_grace: Duration,
     /// What the agent gets to deliver its result once the background commands were stopped.
+    #[serde(rename = "result_grace_ms", with = "ms")]
     pub result_grace: Duration,
     /// Signs of life without anything new.
+    #[serde(rename = "no_progress_ms", with = "ms")]
     pub no_progress: Duration,
     /// The whole run.
+    #[serde(rename = "wall_ms", with = "ms::or_none", default)]
     pub wall: Option<Duration>,
     /// Answers of the model; one answer may ask for several tools.
     pub max_turns: Option<u64>,
@@ -49,38 +62,48 @@ pub struct Limits {
     /// Cost in US dollars, as far as the agent states it.
     pub max_cost_usd: Option<f64>,
     /// What an open tool gets after one of the five limits above was reached.
+    #[serde(rename = "limit_grace_ms", with = "ms")]
     pub limit_grace: Duration,
     /// So many equal calls with equal results in a row are worth a warning; 0 is never.
     pub livelock_warn: u32,
     /// So many are a verdict. Off by default: polling looks the same.
     pub livelock_kill: Option<u32>,
     /// How often a silence is put on record.
+    #[serde(rename = "waiting_interval_ms", with = "ms")]
     pub waiting_interval: Duration,
     /// What other signs of life may do.
     pub witness: WitnessPolicy,
     /// The silence limit right after the machine slept: connections are probably dead.
+    #[serde(rename = "after_suspend_ms", with = "ms")]
     pub after_suspend: Duration,
 }
 
 /// Silence limits of tools that declare no timeout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassLimits {
     /// Commands.
+    #[serde(rename = "execute_ms", with = "ms")]
     pub execute: Duration,
     /// Tools of MCP servers.
+    #[serde(rename = "mcp_ms", with = "ms")]
     pub mcp: Duration,
     /// Other agents.
+    #[serde(rename = "sub_agent_ms", with = "ms")]
     pub sub_agent: Duration,
     /// Reading, editing, searching here.
+    #[serde(rename = "local_ms", with = "ms")]
     pub local: Duration,
     /// The network.
+    #[serde(rename = "fetch_ms", with = "ms")]
     pub fetch: Duration,
     /// Anything else.
+    #[serde(rename = "other_ms", with = "ms")]
     pub other: Duration,
 }
 
 /// What limits a tool that declares no timeout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolDefault {
     /// Its class.
     ByClass,
@@ -89,7 +112,7 @@ pub enum ToolDefault {
 }
 
 /// How far other signs of life are believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WitnessPolicy {
     /// How often one silence may be extended; 0 asks no witness at all.
     pub max_extensions: u32,
@@ -152,6 +175,37 @@ impl Limits {
         }
     }
 
+    /// No limits at all: nobody is ever judged, and no silence is put on record.
+    pub fn none() -> Self {
+        let off = Duration::MAX;
+        Limits {
+            startup: off,
+            first_response: off,
+            idle: off,
+            idle_is_default: false,
+            tool_grace: off,
+            tool_max: off,
+            class: ClassLimits {
+                execute: off,
+                mcp: off,
+                sub_agent: off,
+                local: off,
+                fetch: off,
+                other: off,
+            },
+            exit_grace: off,
+            background_grace: off,
+            result_grace: off,
+            no_progress: off,
+            limit_grace: off,
+            livelock_warn: 0,
+            waiting_interval: off,
+            witness: WitnessPolicy { max_extensions: 0, ..Limits::modern().witness },
+            after_suspend: off,
+            ..Limits::modern()
+        }
+    }
+
     /// The limits of the cursor-wrap document: one idle limit for everything that declares no time
     /// of its own, no witnesses, and a record per tick while it is silent.
     pub fn cursor_wrap(idle: Duration, tool_grace: Duration, tick: Duration) -> Self {
@@ -209,7 +263,7 @@ impl Limits {
 }
 
 /// Whether a model's name speaks of reasoning. A wrong yes costs minutes, a wrong no costs work.
-fn reasons(model: &str) -> bool {
+pub(crate) fn reasons(model: &str) -> bool {
     let name = model.to_ascii_lowercase();
     name.contains("think")
         || name.contains("reason")

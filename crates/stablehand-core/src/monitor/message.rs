@@ -4,6 +4,7 @@
 
 use crate::event::{EventKind, Evidence, Health, OpenTool, Outcome, VerdictKind};
 use crate::id::CallId;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Something the monitor is told.
@@ -74,6 +75,8 @@ pub enum Action {
     LimitsMoved {
         /// By how much.
         by: Duration,
+        /// What moved them.
+        cause: Moved,
         /// Why.
         why: String,
     },
@@ -120,6 +123,18 @@ pub enum Action {
         /// The last call.
         command: String,
     },
+}
+
+/// What moves limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moved {
+    /// Our own loop did not run.
+    Gap,
+    /// The machine was suspended.
+    Suspension,
+    /// The agent's processes are busy.
+    Busy,
 }
 
 /// A verdict and what it rests on.

@@ -6,6 +6,7 @@ mod limits;
 mod properties;
 mod silence;
 mod tools;
+mod waits;
 
 use super::*;
 use crate::event::{Outcome, ToolInput, ToolKind, TurnEnd, Usage, VerdictKind};

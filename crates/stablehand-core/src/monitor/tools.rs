@@ -7,8 +7,8 @@
 
 use crate::event::{OpenTool, Outcome, Tool, ToolClass};
 use crate::id::{CallId, ItemId, digest64};
-use crate::monitor::Action;
 use crate::monitor::limits::Limits;
+use crate::monitor::{Action, TimeLimit};
 use crate::redact::Redactor;
 use crate::text::excerpt;
 use crate::time::{Moment, millis};
@@ -366,6 +366,32 @@ impl ToolTable {
     /// When every open call is silent for longer than usual.
     pub(super) fn quiet_at(&self, view: View<'_>) -> Moment {
         self.in_state(State::Open).map(|call| call.quiet_at(view)).max().unwrap_or(Moment::START)
+    }
+
+    /// By which one limit the open calls are waited for, and since when it counts; none where it
+    /// takes several.
+    pub(super) fn waited_since(
+        &self,
+        view: View<'_>,
+        by_class: bool,
+    ) -> Option<(TimeLimit, Moment)> {
+        let by = |call: &Call| match call.timeout {
+            Some(_) => TimeLimit::ToolGrace,
+            None if by_class => TimeLimit::of_class(call.class),
+            None => TimeLimit::Idle,
+        };
+        let limit = by(self.in_state(State::Open).next()?);
+        let mut since = Moment::START;
+        for call in self.in_state(State::Open) {
+            if by(call) != limit || call.doubted {
+                return None;
+            }
+            since = since.max(match call.timeout {
+                Some(timeout) => call.from.plus(timeout).max(view.progress),
+                None => call.from.max(view.liveness),
+            });
+        }
+        Some((limit, since))
     }
 
     /// The longest limit among the open calls.

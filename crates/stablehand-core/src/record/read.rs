@@ -73,7 +73,12 @@ pub enum Record<'a> {
 
 impl<'a> Record<'a> {
     /// Reads one line of a log; it never fails.
+    ///
+    /// What a crash or an editor puts around a record is no part of it: the zeros of a block that
+    /// was never written, a carriage return, the mark of an encoding. A record *within* a broken
+    /// line is not looked for, since an agent could have written it there.
     pub fn read(line: &'a [u8]) -> Record<'a> {
+        let line = bare(line);
         let fields = match json::scan_within(line, RECORD_DEPTH) {
             Scan::Object(fields) => fields,
             Scan::Scalar => return Record::Foreign(line),
@@ -107,6 +112,18 @@ impl<'a> Record<'a> {
     }
 }
 
+/// A line without what does not belong to it. Every record ends with its brace.
+fn bare(line: &[u8]) -> &[u8] {
+    if let [b'{', .., b'}'] = line {
+        return line;
+    }
+    let foreign = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
+    let from = line.iter().position(|byte| !foreign(byte)).unwrap_or(line.len());
+    let to = line.iter().rposition(|byte| !foreign(byte)).map_or(from, |last| last + 1);
+    let line = line.get(from..to).unwrap_or_default();
+    line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line)
+}
+
 /// The line in a record that was written verbatim, and whether a newline follows it, without a look
 /// at the line itself: that was validated when it was written. Only for a log of our own; `None`
 /// means that [`Record::read`] has to look.
@@ -129,7 +146,10 @@ fn raw_record<'a>(fields: &Object<'a>, stream: Stream, part: bool) -> Option<Rec
         Stream::Stdout => ("raw_text", "raw_b64"),
         Stream::Stderr => ("line", "line_b64"),
     };
-    let verbatim = if stream == Stream::Stdout { fields.exact_tail("raw") } else { None };
+    // A log that went through another tool may have its members in another order; then the value is
+    // all that there is.
+    let exact = || fields.exact_tail("raw").or_else(|| Some(fields.get("raw")?.raw()));
+    let verbatim = if stream == Stream::Stdout { exact() } else { None };
     let bytes: Cow<'a, [u8]> = if let Some(bytes) = verbatim {
         Cow::Borrowed(bytes)
     } else if let Some(text) = fields.get(text).and_then(Value::str) {
@@ -158,6 +178,17 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// Gives up a line whose end never came: the log is damaged there, and what follows is another.
+    pub fn forget(&mut self) {
+        self.parts.clear();
+        self.overflow = false;
+    }
+
+    /// Whether no line has begun that is not complete.
+    pub fn is_idle(&self) -> bool {
+        self.parts.is_empty() && !self.overflow
+    }
+
     /// Takes a part; gives the line when it is complete, with whether it had to be cut at `limit`.
     pub fn join(&mut self, bytes: &[u8], last: bool, limit: usize) -> Option<(Vec<u8>, bool)> {
         let room = limit.saturating_sub(self.parts.len());

@@ -1,5 +1,7 @@
 //! What goes in comes out, byte for byte, and every record is JSON.
 
+mod damage;
+
 use super::*;
 use crate::event::{EventKind, Health};
 use crate::json;

@@ -11,4 +11,5 @@ mod replay;
 #[cfg(feature = "schema")]
 mod schema;
 mod shape;
+mod timeline;
 mod transcripts;

@@ -8,6 +8,7 @@
 use super::read;
 use super::walk::Item;
 use super::{Databases, FolderOf, Source};
+use crate::commit::free_number;
 use crate::index::{LOG, now_ms};
 use crate::write::{self, Writer};
 use crate::{Store, StoreError};
@@ -266,12 +267,13 @@ fn entry(tx: &Transaction<'_>, source: &Source, item: &Item) -> rusqlite::Result
         return Ok((log, now_ms().max(last.saturating_add(1))));
     }
     let now = now_ms();
+    let log = free_number(tx, item.mtime_ms, &key)?;
     tx.execute(
-        "INSERT INTO logs (source, key, path, inode, size, mtime_ms, bytes, skipped, indexed_ms)
-         VALUES (?,?,?,0,0,0,0,0,?)",
-        params![source.agent, key, item.path.to_string_lossy(), now],
+        "INSERT INTO logs (id, source, key, path, inode, size, mtime_ms, bytes, skipped, indexed_ms)
+         VALUES (?,?,?,?,0,0,0,0,0,?)",
+        params![log, source.agent, key, item.path.to_string_lossy(), now],
     )?;
-    Ok((tx.last_insert_rowid(), now))
+    Ok((log, now))
 }
 
 fn begin(store: &mut Store) -> Result<Transaction<'_>, StoreError> {

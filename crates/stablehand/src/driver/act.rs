@@ -2,7 +2,6 @@
 
 use super::stop::{Stage, StopReason};
 use super::{CLEAN_MAX, DRAIN_IDLE, DRAIN_MAX, Driver, POLITE, Phase, RunSpec, notes};
-use crate::clock::unix_now;
 use crate::keeper::Order;
 use crate::lease::{Lease, LeaseError};
 use crate::log::Log;
@@ -33,18 +32,24 @@ pub(super) struct Sample {
 impl Driver<'_> {
     /// Does what the monitor wants done.
     pub(super) fn act(&mut self) {
+        if !self.actions.is_empty() {
+            self.act_at(self.clock.now());
+        }
+    }
+
+    /// The same, for what was decided at this moment.
+    pub(super) fn act_at(&mut self, now: Moment) {
         if self.actions.is_empty() {
             return;
         }
-        self.log.set_time(unix_now());
+        self.stamp(now);
         for action in std::mem::take(&mut self.actions) {
-            self.act_on(action);
+            self.act_on(action, now);
         }
         self.log.flush();
     }
 
-    fn act_on(&mut self, action: Action) {
-        let now = self.clock.now();
+    fn act_on(&mut self, action: Action, now: Moment) {
         let log = &mut *self.log;
         match action {
             Action::Health { from, to, why } => {
@@ -59,8 +64,13 @@ impl Driver<'_> {
                     None,
                 );
             }
-            Action::LimitsMoved { by, why } => {
-                log.decide(Level::Info, "limits_moved", &notes::limits_moved(by, &why), None);
+            Action::LimitsMoved { by, cause, why } => {
+                log.decide(
+                    Level::Info,
+                    "limits_moved",
+                    &notes::limits_moved(by, cause, &why),
+                    None,
+                );
             }
             Action::ToolOpened(tool) => {
                 log.decide_known(Level::Debug, "tool_call_opened", &notes::opened(&tool), None);
@@ -84,6 +94,7 @@ impl Driver<'_> {
                 }
             }
             Action::AskWitness => {
+                log.decide(Level::Debug, "witness_asked", &notes::Nothing {}, None);
                 let rows = tree::descendants(self.keeper.pid());
                 self.sample = Some(Sample {
                     began: now,
@@ -114,6 +125,8 @@ impl Driver<'_> {
     }
 
     pub(super) fn judged(&mut self, mut judgement: Judgement, now: Moment) {
+        // Where the monitor judged, it says by what; whoever sits at the terminal does not.
+        let of_monitor = judgement.evidence.verdict.is_some();
         self.look_at_screen(&mut judgement);
         let evidence = &mut judgement.evidence;
         evidence.processes = tree::descendants(self.keeper.pid());
@@ -125,7 +138,7 @@ impl Driver<'_> {
             evidence: Some(Box::new(judgement.evidence.clone())),
         };
         let message = if judgement.kind.is_limit() { "limit_reached" } else { "hang_detected" };
-        let fields = notes::verdict(&judgement, self.monitor.last_event());
+        let fields = notes::verdict(&judgement, self.monitor.last_event(), of_monitor);
         self.log.decide(Level::Error, message, &fields, Some(&event));
         self.log.sync();
         if self.spec.observe_only {
@@ -146,7 +159,7 @@ impl Driver<'_> {
             self.log.is_congested() || sinks.into_iter().flatten().any(PassThrough::is_congested);
         if congested != self.congested {
             self.congested = congested;
-            self.monitor.handle(Input::Backpressure(congested), now, &mut self.actions);
+            self.tell(Input::Backpressure(congested), now);
         }
         if let Some(sample) = self.sample.take_if(|sample| sample.due <= now) {
             let rows = tree::descendants(self.keeper.pid());
@@ -157,7 +170,7 @@ impl Driver<'_> {
                 window: now.since(sample.began),
                 other_activity: sample.runnable.iter().any(|pid| still.contains(pid)),
             };
-            self.monitor.handle(input, now, &mut self.actions);
+            self.tell(input, now);
         }
         if self.monitor.deadline().is_none_or(|deadline| deadline > now) {
             return;
@@ -165,7 +178,7 @@ impl Driver<'_> {
         if self.everything_is_read() {
             let now = self.moment();
             if self.monitor.deadline().is_some_and(|deadline| deadline <= now) {
-                self.monitor.handle(Input::Tick, now, &mut self.actions);
+                self.tell(Input::Tick, now);
             }
         }
     }
@@ -187,7 +200,7 @@ impl Driver<'_> {
         let now = self.clock.now();
         let Some(stage) = self.stop.due(now) else { return };
         let left = tree::descendants(self.keeper.pid());
-        self.log.set_time(unix_now());
+        self.stamp(now);
         let reason = self.stop.reason().map(StopReason::text).unwrap_or_default();
         let fields = notes::killed(stage, &reason, &left);
         // An agent that goes when asked is nothing to shout about.

@@ -269,7 +269,7 @@ impl Driver<'_> {
         let waits = !self.questions.waiting.is_empty();
         if waits != self.questions.held {
             self.questions.held = waits;
-            self.monitor.handle(Input::ApprovalPending(waits), now, &mut self.actions);
+            self.tell(Input::ApprovalPending(waits), now);
         }
     }
 

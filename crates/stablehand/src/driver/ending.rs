@@ -1,8 +1,8 @@
 //! How a run ended, from what is known: the terminal event decides, never the exit code alone.
 
 use super::RunSpec;
-use super::facts::{Facts, Progress};
 use super::stop::StopReason;
+use super::{Facts, Progress};
 use crate::agent::ExitMeaning;
 use crate::continuation::{Continuations, Continued};
 use crate::keeper::SpawnError;
@@ -108,14 +108,7 @@ pub(super) fn conclude(
     judged: Option<&Judgement>,
 ) -> Ending {
     let ending = |end, by| Ending { end, by, signal: None };
-    let by_agent = match &facts.result {
-        Some(TurnEnd::Done) => ending(SessionEnd::Success, EndedBy::Agent),
-        Some(TurnEnd::Refused | TurnEnd::Limit | TurnEnd::Cancelled | TurnEnd::Failed { .. }) => {
-            ending(SessionEnd::AgentError, EndedBy::Agent)
-        }
-        None if facts.torn => ending(SessionEnd::Truncated, EndedBy::Agent),
-        None => ending(SessionEnd::NoResult, EndedBy::Agent),
-    };
+    let by_agent = ending(facts.end(), EndedBy::Agent);
     match stopped {
         None | Some(StopReason::ExitOverdue) => by_agent,
         Some(StopReason::Signal(n)) => {

@@ -17,7 +17,6 @@ use super::approvals::{Approvals, Asked, Asker, STOPPING};
 use super::stop::StopReason;
 use super::{Driver, RunSpec};
 use crate::agent::Agent;
-use crate::clock::unix_now;
 use crate::hook_call::{Response, SOCKET, TOKEN};
 use crate::hooks::{HookPlan, Installation, Target};
 use crate::keeper::SpawnError;
@@ -284,7 +283,7 @@ impl Driver<'_> {
         if news.calls.is_empty() && news.gone.is_empty() && news.refused.is_empty() {
             return self.look_for_unasked(now);
         }
-        self.log.set_time(unix_now());
+        self.stamp(now);
         for why in news.refused {
             let text = format!("a hook was not listened to: {why}");
             self.log.decide(Level::Warn, "hook_refused", &json!({ "text": text }), None);
@@ -323,6 +322,8 @@ impl Driver<'_> {
             return self.log.decide(Level::Warn, "hook_refused", &json!({ "text": text }), None);
         };
         server.heard += 1;
+        // At the moment of the record that says so.
+        self.stamp(now);
         self.monitor.handle(Input::Heard, now, &mut self.actions);
         let payload: Result<Value, _> = serde_json::from_slice(&call.payload);
         let role = hooks.role(&call.event);
@@ -546,7 +547,7 @@ impl Driver<'_> {
             let text = format!(
                 "the agent {began} and has called no hook: nothing would hold it, so it is stopped"
             );
-            self.log.set_time(unix_now());
+            self.stamp(now);
             self.log.decide(Level::Error, "hooks_inactive", &json!({ "text": text }), None);
             self.stop.kill(StopReason::HooksInactive, now);
             return;
@@ -559,7 +560,7 @@ impl Driver<'_> {
                 excerpt(tool.headline().as_bytes(), 200)
             );
             let fields = json!({ "call_id": tool.call, "text": text });
-            self.log.set_time(unix_now());
+            self.stamp(now);
             self.log.decide(Level::Warn, "tool_not_asked", &fields, None);
         }
     }

@@ -1,7 +1,7 @@
 //! The fields of decision records, in one place, as `docs/log-format.md` lists them.
 
+use super::Facts;
 use super::RunSpec;
-use super::facts::Facts;
 use super::stop::Stage;
 use crate::agent;
 use crate::keeper::{Keeper, SpawnError, Transport};
@@ -11,7 +11,7 @@ use stablehand_core::event::{
     Evidence, Health, OpenTool, Outcome, ProcessRow, ToolClass, VerdictKind,
 };
 use stablehand_core::id::CallId;
-use stablehand_core::monitor::Judgement;
+use stablehand_core::monitor::{Input, Judgement, Moved};
 use stablehand_core::terminal::TerminalSize;
 use stablehand_core::text::excerpt;
 use stablehand_core::time::{human, millis};
@@ -32,13 +32,15 @@ pub(crate) fn word<T: Serialize>(value: &T) -> String {
 }
 
 pub(super) fn spawned(spec: &RunSpec, keeper: &Keeper) -> Value {
+    // Whoever resumes the session later has to do so there.
+    let cwd = spec.launch.cwd.clone().or_else(crate::surroundings::working_folder);
     let mut fields = json!({
         "run": spec.run,
         "agent": spec.agent,
         "pid": keeper.agent_pid(),
         "keeper_pid": keeper.pid(),
         "argv": agent::redacted(&spec.launch),
-        "cwd": spec.launch.cwd,
+        "cwd": cwd,
         "prompt_bytes": spec.prompt.len(),
         "resumed_from": spec.resumed_from,
     });
@@ -63,6 +65,40 @@ pub(super) fn prompt(text: &str) -> Value {
         fields["cut"] = true.into();
     }
     fields
+}
+
+/// What the monitor judges by, so that it can judge the log again.
+pub(super) fn monitored(spec: &RunSpec) -> Value {
+    json!({ "limits": spec.limits, "observe_only": spec.observe_only })
+}
+
+/// What the monitor is told, as far as no other record says it.
+pub(super) fn told(input: Input<'_>) -> Option<Value> {
+    let switch = |what: &str, on: bool| Some(json!({ "what": what, "on": on }));
+    match input {
+        Input::Backpressure(on) => switch("backpressure", on),
+        Input::ApprovalPending(on) => switch("approval", on),
+        Input::Resting(on) => switch("resting", on),
+        Input::Prompted => Some(json!({ "what": "prompted" })),
+        Input::Heard => Some(json!({ "what": "heard" })),
+        Input::SideChannel => Some(json!({ "what": "side_channel" })),
+        Input::Witness { tree_cpu, window, other_activity } => Some(json!({
+            "what": "witness",
+            "cpu_ms": millis(tree_cpu),
+            "window_ms": millis(window),
+            "other_activity": other_activity,
+        })),
+        // `limits_moved`, `health_changed` to `ended`, whatever a tick brings about, raw records.
+        Input::Gap(_)
+        | Input::Suspended(_)
+        | Input::AgentExited
+        | Input::Tick
+        | Input::Event { .. } => None,
+    }
+}
+
+pub(super) fn stepped(by_ms: i64) -> Value {
+    json!({ "by_ms": by_ms, "text": format!("the wall clock was set by {by_ms} ms") })
 }
 
 pub(super) fn resized(size: TerminalSize) -> Value {
@@ -177,8 +213,8 @@ pub(super) fn closed<'a>(
     Closed { call_id: call, elapsed_ms: millis(elapsed), presumed, outcome }
 }
 
-pub(super) fn limits_moved(by: Duration, why: &str) -> Value {
-    json!({ "by_ms": millis(by), "text": why })
+pub(super) fn limits_moved(by: Duration, cause: Moved, why: &str) -> Value {
+    json!({ "by_ms": millis(by), "cause": cause, "text": why })
 }
 
 pub(super) fn background(pids: &[u32]) -> Value {
@@ -199,9 +235,9 @@ pub(super) fn exit_overdue() -> Value {
     json!({ "text": "the result has come but the agent does not exit; stopping what is left of it" })
 }
 
-pub(super) fn verdict(judgement: &Judgement, last_event: &str) -> Value {
+pub(super) fn verdict(judgement: &Judgement, last_event: &str, of_monitor: bool) -> Value {
     let evidence = &judgement.evidence;
-    json!({
+    let mut fields = json!({
         "verdict": judgement.kind,
         "text": judgement.text,
         "idle_silence_ms": evidence.silence_ms,
@@ -209,7 +245,11 @@ pub(super) fn verdict(judgement: &Judgement, last_event: &str) -> Value {
         "open_call_count": evidence.open_tools.len(),
         "open_calls": calls(&evidence.open_tools),
         "last_event_type": last_event,
-    })
+    });
+    if !of_monitor {
+        fields["judge"] = "terminal".into();
+    }
+    fields
 }
 
 pub(super) fn would_have_killed(judgement: &Judgement) -> Value {

@@ -1,8 +1,8 @@
 //! Waiting for whatever comes first, and reading it.
 
+use super::inform::whole;
 use super::stop::StopReason;
 use super::{Driver, GAP, HEARTBEAT, Phase, SUSPENSION};
-use crate::clock::unix_now;
 use crate::control::Request;
 use crate::keeper::Report;
 use crate::sink::PassThrough;
@@ -45,12 +45,13 @@ impl Driver<'_> {
             // We were stopped or starved. Whatever the agent said meanwhile is still in its pipe,
             // and the time counts for nobody.
             let gap = slept.saturating_sub(planned);
-            self.monitor.handle(Input::Gap(gap), self.mark, &mut self.actions);
+            self.tell(Input::Gap(whole(gap)), self.mark);
         }
         let suspended = self.clock.take_suspension();
         if suspended > SUSPENSION {
-            self.monitor.handle(Input::Suspended(suspended), self.clock.now(), &mut self.actions);
+            self.tell(Input::Suspended(whole(suspended)), self.clock.now());
         }
+        self.follow_wall_clock();
         if ready.contains(&Source::Stdout) {
             self.read_stdout();
         }
@@ -106,7 +107,7 @@ impl Driver<'_> {
         let now = self.clock.now();
         let passed = now.since(self.mark);
         if passed > GAP {
-            self.monitor.handle(Input::Gap(passed), now, &mut self.actions);
+            self.tell(Input::Gap(passed), now);
         }
         self.mark = now;
         now
@@ -179,7 +180,7 @@ impl Driver<'_> {
 
     pub(super) fn serve_requests(&mut self) {
         while let Some(request) = self.requests.take(|request| self.can_serve(request)) {
-            self.log.set_time(unix_now());
+            self.stamp_now();
             match request {
                 Request::Stop { signal } => {
                     let fields = serde_json::json!({ "signal": signal });
@@ -210,7 +211,7 @@ impl Driver<'_> {
             match report {
                 Report::AgentExited(exit) => {
                     self.exit = Some(exit);
-                    self.monitor.handle(Input::AgentExited, now, &mut self.actions);
+                    self.tell(Input::AgentExited, now);
                     if self.phase == Phase::Running {
                         self.phase = Phase::Draining { since: now, last_byte: now };
                     }
@@ -230,7 +231,7 @@ impl Driver<'_> {
         if self.phase == Phase::Over {
             return;
         }
-        self.log.set_time(unix_now());
+        self.stamp_now();
         let fields = serde_json::json!({
             "text": "the keeper process ended unexpectedly; stopping the agent's group",
         });

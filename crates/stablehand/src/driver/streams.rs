@@ -3,9 +3,7 @@
 //! This is the pass-through path. For every line: scan, log, decode, monitor; for every chunk: one
 //! append to the log, then the sink. Nothing on it waits.
 
-use super::facts::Facts;
 use super::{Driver, Phase};
-use crate::clock::unix_now;
 use crate::driver::prompt::Delivery;
 use crate::sink::PassThrough;
 use nix::errno::Errno;
@@ -208,7 +206,7 @@ impl Driver<'_> {
     pub(super) fn take_stdout(&mut self, take: Take) {
         let now = self.clock.now();
         let (at_end, at_once) = (take == Take::Rest, self.terminal.is_some());
-        self.log.set_time(unix_now());
+        self.log.set_time(self.clock.wall(now));
         let from = self.log.position();
         let StdoutStream { splitter, decoder, events, memo, .. } = &mut self.stdout;
         if take != Take::Read {
@@ -281,15 +279,17 @@ impl Driver<'_> {
 
     fn take_stderr(&mut self, at_end: bool) {
         let now = self.clock.now();
-        self.log.set_time(unix_now());
+        self.log.set_time(self.clock.wall(now));
         let from = self.log.position();
         let splitter = &mut self.stderr.splitter;
         if at_end {
             splitter.space();
         }
+        let mut lines = false;
         loop {
             let line = if at_end { splitter.finish() } else { splitter.next() };
             let Some(line) = line else { break };
+            lines = true;
             self.log.line(Stream::Stderr, &line, &Scan::Text);
         }
         self.log.flush();
@@ -298,7 +298,11 @@ impl Driver<'_> {
             sink.chunk(self.stderr.splitter.emitted(), from);
             sink.let_go(self.log);
         }
-        self.monitor.handle(Input::Heard, now, &mut self.actions);
+        if lines {
+            self.monitor.handle(Input::Heard, now, &mut self.actions);
+        } else if !at_end {
+            self.mutters(now);
+        }
         self.heard(now);
     }
 
@@ -311,7 +315,7 @@ impl Driver<'_> {
     pub(super) fn write_prompt(&mut self) {
         if let Delivery::Refused { taken, of } = self.prompt.write() {
             // Not fatal: it may have read enough, or have died with a message.
-            self.log.set_time(unix_now());
+            self.stamp_now();
             let fields = serde_json::json!({ "taken": taken, "of": of });
             self.log.decide(Level::Warn, "prompt_refused", &fields, None);
         }
@@ -327,13 +331,5 @@ impl Driver<'_> {
 impl std::fmt::Debug for StdoutStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StdoutStream").field("bytes", &self.bytes).finish_non_exhaustive()
-    }
-}
-
-impl Facts {
-    /// What only the line itself shows: that the stream ended in the middle of it.
-    fn saw_cut_line(&mut self, line: &stablehand_core::Line<'_>, scan: &Scan<'_>) {
-        let cut = matches!(line.part, Part::Whole | Part::Last);
-        self.torn = cut && matches!(scan, Scan::Text | Scan::Binary) && !line.bytes.is_empty();
     }
 }

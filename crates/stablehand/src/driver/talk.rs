@@ -7,7 +7,6 @@
 use super::approvals::{Asked, Asker};
 use super::stop::StopReason;
 use super::{Driver, PromptWriter, notes};
-use crate::clock::unix_now;
 use crate::control::Request;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -218,7 +217,7 @@ impl Driver<'_> {
         if talk.last {
             self.prompt.finish();
         } else if self.prompt.is_open() {
-            self.monitor.handle(Input::Resting(true), self.clock.now(), &mut self.actions);
+            self.tell(Input::Resting(true), self.clock.now());
         }
     }
 
@@ -239,7 +238,7 @@ impl Driver<'_> {
         let now = self.clock.now();
         let Some(talk) = &mut self.talk else { return };
         // Nothing may have been read since long, and what follows is decided now.
-        self.log.set_time(unix_now());
+        self.log.set_time(self.clock.wall(now));
         let replies = std::mem::take(&mut talk.replies);
         let asked = std::mem::take(&mut talk.asked);
         let settled = std::mem::take(&mut talk.settled);
@@ -325,14 +324,14 @@ impl Driver<'_> {
         let now = self.clock.now();
         match request {
             Request::Prompt(text) => {
-                self.monitor.handle(Input::Resting(false), now, &mut self.actions);
-                self.monitor.handle(Input::Prompted, now, &mut self.actions);
+                self.tell(Input::Resting(false), now);
+                self.tell(Input::Prompted, now);
                 self.give_prompt(&text);
             }
             Request::Finish => {
                 let Some(talk) = &mut self.talk else { return };
                 talk.last = true;
-                self.monitor.handle(Input::Resting(false), now, &mut self.actions);
+                self.tell(Input::Resting(false), now);
                 self.prompt.finish();
             }
             Request::Cancel => self.cancel(now),

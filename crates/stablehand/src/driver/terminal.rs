@@ -9,7 +9,6 @@ mod typist;
 use super::prompt::PromptWriter;
 use super::streams::Take;
 use super::{Driver, Phase, RunSpec, notes};
-use crate::clock::unix_now;
 use crate::keeper::{self, Transport};
 use crate::tree;
 use nix::errno::Errno;
@@ -214,9 +213,9 @@ impl Driver<'_> {
         if self.terminal_deadline().is_none_or(|deadline| deadline > now) {
             return;
         }
-        self.log.set_time(unix_now());
+        self.stamp(now);
         if self.terminal.as_ref().and_then(AtTerminal::look_at).is_some_and(|at| at <= now) {
-            self.look(now);
+            self.look();
         }
         let running = self.phase == Phase::Running;
         let due = self.terminal.as_mut().filter(|_| running).and_then(|t| t.typist.due(now));
@@ -247,7 +246,7 @@ impl Driver<'_> {
                 self.type_keys(keys.as_bytes());
             }
             Some(Deed::Keys(keys)) => self.type_keys(keys.as_bytes()),
-            Some(Deed::GiveUp) => self.did_not_leave(now),
+            Some(Deed::GiveUp) => self.did_not_leave(),
         }
         self.log.flush();
     }
@@ -260,13 +259,16 @@ impl Driver<'_> {
     }
 
     /// Looks at the screen. The log says so, because a replay has to look at the same place.
-    fn look(&mut self, now: Moment) {
+    fn look(&mut self) {
         if self.stdout.holds_some() {
             if let Some(sink) = &mut self.faces.stdout {
                 sink.let_go(self.log);
             }
             self.take_stdout(Take::Held);
         }
+        // What is seen now may be newer than what `now` was when it was time to look.
+        let now = self.clock.now();
+        self.stamp(now);
         if let Some(terminal) = &mut self.terminal {
             terminal.unseen_since = None;
             if terminal.plan.exit_when_quiet.is_some() {
@@ -311,7 +313,9 @@ impl Driver<'_> {
     }
 
     /// It was quiet, was asked to leave, and is still there.
-    fn did_not_leave(&mut self, now: Moment) {
+    fn did_not_leave(&mut self) {
+        let now = self.clock.now();
+        self.stamp(now);
         let judgement = Judgement {
             kind: VerdictKind::Idle,
             from: self.monitor.health(),

@@ -2,10 +2,11 @@
 
 use nix::libc;
 use stablehand_core::time::UnixMillis;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use thiserror::Error;
 
 /// Why a log could not be made.
@@ -38,6 +39,47 @@ const UNNAMED: &str = "unknown";
 /// Two programs may start in the same millisecond; more than this many do not.
 const MAX_TWINS: u32 = 1000;
 
+/// Whoever looks whether a log is written has its lock for a moment; a writer tries so often, with so
+/// long between two tries.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// Whether somebody writes a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// Somebody does.
+    There,
+    /// Nobody does any more, however that ended.
+    Gone,
+    /// The file system does not say.
+    Unknown,
+}
+
+impl Writer {
+    /// Of a log that is open. Whoever writes one holds its lock, which goes with the process.
+    pub fn of(log: &File) -> Writer {
+        match log.try_lock_shared() {
+            Ok(()) => match log.unlock() {
+                Ok(()) => Writer::Gone,
+                Err(_) => Writer::Unknown,
+            },
+            Err(TryLockError::WouldBlock) => Writer::There,
+            Err(TryLockError::Error(_)) => Writer::Unknown,
+        }
+    }
+}
+
+/// Marks a log as being written, for as long as it is open here. A log that cannot be marked is one
+/// all the same.
+fn mark_as_written(file: &File) {
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            Ok(()) | Err(TryLockError::Error(_)) => return,
+        }
+    }
+}
+
 /// Makes the folder (private) and a new file in it (private, appended to, never one that exists).
 pub(super) fn create(
     folder: &Path,
@@ -60,7 +102,10 @@ pub(super) fn create(
             .custom_flags(libc::O_NOFOLLOW)
             .open(&path);
         match made {
-            Ok(file) => return Ok((file, path)),
+            Ok(file) => {
+                mark_as_written(&file);
+                return Ok((file, path));
+            }
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists && twin < MAX_TWINS => twin += 1,
             Err(source) => return Err(LogError::Create { path, source }),
         }

@@ -160,3 +160,16 @@ fn large_lines_of_a_chunk_are_written_in_their_places() {
     log.end();
     assert_eq!(std::fs::metadata(log.path()).unwrap().len(), log.position());
 }
+
+#[test]
+fn a_log_is_locked_while_it_is_written_also_under_its_new_name() {
+    let home = tempfile::tempdir().unwrap();
+    let mut log = Log::create(options(home.path()), UnixMillis(0)).unwrap();
+    let reader = File::open(log.path()).unwrap();
+    assert_eq!(Writer::of(&reader), Writer::There);
+    log.name_after(&SessionId("s1".into()));
+    let renamed = File::open(log.path()).unwrap();
+    assert_eq!((Writer::of(&reader), Writer::of(&renamed)), (Writer::There, Writer::There));
+    drop(log);
+    assert_eq!((Writer::of(&reader), Writer::of(&renamed)), (Writer::Gone, Writer::Gone));
+}

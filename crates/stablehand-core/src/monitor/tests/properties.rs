@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 /// One random step; times are milliseconds.
 #[derive(Clone, Debug)]
-enum Step {
+pub(super) enum Step {
     Wait(u64),
     Text(u64, u8),
     Start(Box<Tool>, u64),
@@ -44,7 +44,7 @@ fn any_tool() -> impl Strategy<Value = Tool> {
     )
 }
 
-fn any_step() -> impl Strategy<Value = Step> {
+pub(super) fn any_step() -> impl Strategy<Value = Step> {
     let plain = prop_oneof![
         Just(session("s")),
         Just(reconnecting()),
@@ -71,7 +71,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 }
 
 prop_compose! {
-    fn any_limits()(
+    pub(super) fn any_limits()(
         wrap in any::<bool>(),
         times in prop::array::uniform12(100u64..100_000),
         wall in prop::option::of(1000u64..500_000),

@@ -1,9 +1,7 @@
 //! The index against real files: what is in it after which change of the logs.
 
+use crate::support::{Any, found, write};
 use stablehand_store::{Budget, Store};
-use std::path::Path;
-
-type Any = Result<(), Box<dyn std::error::Error>>;
 
 const LOG: &str = concat!(
     r#"{"time":"1970-01-01T00:00:01.000Z","level":"DEBUG","msg":"log_opened","ts":1000,"v":1,"log":"l1","program":"stablehand","version":"0.1.0","dialect":"cursor"}"#,
@@ -21,16 +19,6 @@ const LOG: &str = concat!(
     r#"{"time":"1970-01-01T00:00:05.000Z","level":"INFO","msg":"run_ended","ts":5000,"outcome":"success","ended_by":"agent","exit_code":0,"session_id":"s1","text":"the agent succeeded"}"#,
     "\n",
 );
-
-fn found(store: &Store, words: &str) -> rusqlite::Result<i64> {
-    store
-        .database()
-        .query_row("SELECT count(*) FROM words WHERE words MATCH ?", [words], |row| row.get(0))
-}
-
-fn write(folder: &Path, name: &str, text: &str) -> std::io::Result<()> {
-    std::fs::write(folder.join(name), text)
-}
 
 #[test]
 fn a_log_is_found_grows_and_goes() -> Any {

@@ -1,7 +1,12 @@
 //! What a run has shown so far, as far as its ending depends on it.
+//!
+//! Owns how events add up to facts, live and when a log is judged again. What follows from them is
+//! for whoever ends the run.
 
-use stablehand_core::event::{EventKind, ItemBody, TurnEnd, Usage};
-use stablehand_core::id::SessionId;
+use crate::event::{EventKind, ItemBody, SessionEnd, TurnEnd, Usage};
+use crate::id::SessionId;
+use crate::json::Scan;
+use crate::line::{Line, Part};
 
 /// How far an agent got: what may be tried again depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +32,7 @@ pub struct Facts {
     /// The session's folder, as the agent names it.
     pub cwd: Option<String>,
     /// The session was named since somebody last looked.
-    pub(super) session_is_new: bool,
+    pub session_is_new: bool,
     /// The terminal event, unless the agent went on after it.
     pub result: Option<TurnEnd>,
     /// How far it got.
@@ -41,7 +46,7 @@ pub struct Facts {
 impl Facts {
     /// Takes an event in. Nearly all are deltas, and nearly all of those say nothing new.
     #[inline]
-    pub(super) fn take(&mut self, event: &EventKind) {
+    pub fn take(&mut self, event: &EventKind) {
         let is_delta = matches!(event, EventKind::ItemDelta { .. });
         if !is_delta || self.result.is_some() || self.progress < Progress::Answered {
             self.take_in(event);
@@ -82,6 +87,25 @@ impl Facts {
             // A new prompt within the same stream: what ended was an earlier turn.
             EventKind::TurnStarted { .. } => self.result = None,
             _ => {}
+        }
+    }
+
+    /// What only the line itself shows, where no newline ended it: that the stream ended in the
+    /// middle of it.
+    pub fn saw_cut_line(&mut self, line: &Line<'_>, scan: &Scan<'_>) {
+        let cut = matches!(line.part, Part::Whole | Part::Last);
+        self.torn = cut && matches!(scan, Scan::Text | Scan::Binary) && !line.bytes.is_empty();
+    }
+
+    /// How the run ended as far as the agent itself has a say.
+    pub fn end(&self) -> SessionEnd {
+        match &self.result {
+            Some(TurnEnd::Done) => SessionEnd::Success,
+            Some(
+                TurnEnd::Refused | TurnEnd::Limit | TurnEnd::Cancelled | TurnEnd::Failed { .. },
+            ) => SessionEnd::AgentError,
+            None if self.torn => SessionEnd::Truncated,
+            None => SessionEnd::NoResult,
         }
     }
 

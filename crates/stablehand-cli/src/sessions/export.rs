@@ -1,0 +1,167 @@
+//! `sessions export`: a log as a document that can be handed on.
+//!
+//! Owns the choice of the format and of the place. What is exported is derived, and so without
+//! secrets unless that is wished; each format has a file of its own, and sees to it that nothing an
+//! agent wrote is taken for a part of the document.
+
+mod cast;
+mod html;
+mod markdown;
+mod words;
+
+use super::glance::{Glance, glance};
+use super::play::{SecretArgs, play, still_there};
+use super::read::LogArgs;
+use super::story::Story;
+use crate::duration;
+use crate::env::Env;
+use crate::failure::Failure;
+use crate::render::{EventLines, Surface};
+use stablehand_core::text::plain;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Longer pauses than this say nothing to whoever watches.
+const MAX_PAUSE: &str = "2s";
+
+/// Export a run as a document
+#[derive(Debug, clap::Args)]
+pub struct ExportArgs {
+    #[command(flatten)]
+    log: LogArgs,
+
+    /// What to make of it [default: by the ending of the file]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+
+    /// Where to; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+
+    /// With asciinema: no pause is longer than this
+    #[arg(long, value_name = "DURATION", default_value = MAX_PAUSE, value_parser = duration::parse_positive)]
+    max_pause: Duration,
+
+    #[command(flatten)]
+    secrets: SecretArgs,
+}
+
+/// What to make of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// Markdown, with tools folded
+    Md,
+    /// One page of HTML that needs nothing else
+    Html,
+    /// Our events, one JSON object a line
+    Jsonl,
+    /// A recording for asciinema: the text as it came, or the agent's own terminal
+    Asciinema,
+}
+
+impl Format {
+    fn by_ending(path: &Path) -> Option<Format> {
+        match path.extension()?.to_str()? {
+            "md" | "markdown" => Some(Format::Md),
+            "html" | "htm" => Some(Format::Html),
+            "jsonl" | "ndjson" => Some(Format::Jsonl),
+            "cast" => Some(Format::Asciinema),
+            _ => None,
+        }
+    }
+}
+
+/// Runs it.
+pub(super) fn main(args: &ExportArgs) -> Result<u8, Failure> {
+    let Some(format) = args.format.or_else(|| Format::by_ending(&args.output)) else {
+        return Err(Failure::usage("it is not said what to make of the log")
+            .hint("give --format md, html, jsonl or asciinema, or a file that ends so"));
+    };
+    let env = Env::read()?;
+    let log = args.log.find(&env)?;
+    let seen = glance(&log)?;
+    let redaction = args.secrets.redaction();
+    let redaction = redaction.as_ref();
+    let sheet = Sheet::open(&args.output, &log)?;
+    match format {
+        Format::Jsonl => {
+            play(&log, EventLines::new(sheet.clone()), redaction)?;
+        }
+        Format::Md | Format::Html => {
+            let story = play(&log, Story::default(), redaction)?;
+            let seen = plain_glance(seen, redaction);
+            let text = match format {
+                Format::Md => markdown::document(&seen, &story),
+                _ => html::document(&seen, &story),
+            };
+            still_there(sheet.out(text.as_bytes()))?;
+        }
+        Format::Asciinema => cast::write(&log, &seen, redaction, args.max_pause, &sheet)?,
+    }
+    sheet.close()
+}
+
+/// What a glance gave, fit to be shown.
+fn plain_glance(seen: Glance, redaction: Option<&stablehand::redact::Redaction>) -> Glance {
+    let safe = |text: Option<String>| {
+        text.map(|text| match redaction {
+            Some(redaction) => plain(&redaction.redactor.redact(&text)),
+            None => plain(&text),
+        })
+    };
+    let agent = safe(seen.agent);
+    let (model, cwd, title) = (safe(seen.model), safe(seen.cwd), safe(seen.title));
+    Glance { agent, model, cwd, title, ..seen }
+}
+
+/// What is written on: a file, or standard output.
+#[derive(Clone)]
+struct Sheet {
+    to: Arc<Mutex<Box<dyn Write + Send>>>,
+    /// Its name, for messages.
+    name: String,
+}
+
+impl Sheet {
+    fn open(path: &Path, log: &Path) -> Result<Sheet, Failure> {
+        let name = path.display().to_string();
+        if path == Path::new("-") {
+            let to: Box<dyn Write + Send> = Box::new(BufWriter::new(io::stdout()));
+            return Ok(Sheet { to: Arc::new(Mutex::new(to)), name });
+        }
+        let same = |a: &Path, b: &Path| {
+            let id = |path: &Path| path.metadata().map(|about| (about.dev(), about.ino())).ok();
+            id(a).is_some() && id(a) == id(b)
+        };
+        if same(path, log) {
+            return Err(Failure::usage(format!("`{name}` is the log itself"))
+                .hint("give another name; a log is not written over"));
+        }
+        let file = File::create(path)
+            .map_err(|error| Failure::new(format!("failed to create `{name}`: {error}")))?;
+        let to: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(256 << 10, file));
+        Ok(Sheet { to: Arc::new(Mutex::new(to)), name })
+    }
+
+    fn close(&self) -> Result<u8, Failure> {
+        let flushed = self.to.lock().unwrap_or_else(PoisonError::into_inner).flush();
+        match flushed {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::new(format!("failed to write `{}`: {error}", self.name)))
+            }
+            _ => Ok(0),
+        }
+    }
+}
+
+impl Surface for Sheet {
+    fn out(&self, bytes: &[u8]) -> io::Result<()> {
+        self.to.lock().unwrap_or_else(PoisonError::into_inner).write_all(bytes)
+    }
+
+    fn err(&self, _: &[u8]) {}
+}

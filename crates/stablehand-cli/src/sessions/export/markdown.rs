@@ -1,0 +1,307 @@
+//! A log as Markdown: what was said as it is, everything else folded.
+//!
+//! What an agent wrote must not become a part of the document. Code stands between fences that are
+//! longer than any in it; a block that the agent left open is closed. Outside of code every `<` that
+//! could begin a tag is written as an entity, so that no tag of the agent's is one, and pictures are
+//! links, so that nothing is fetched.
+
+use super::super::glance::Glance;
+use super::super::story::{Entry, Story, What};
+use super::words;
+use stablehand_core::text::plain;
+use std::fmt::Write as _;
+
+/// The document.
+pub(super) fn document(seen: &Glance, story: &Story) -> String {
+    let mut out = format!("# {}\n\n", inline(&words::title(seen)));
+    for (name, value) in words::facts(seen, story) {
+        let _infallible = writeln!(out, "- **{name}:** {}", code(&value));
+    }
+    for entry in &story.entries {
+        out.push('\n');
+        told(entry, &mut out);
+    }
+    out
+}
+
+fn told(entry: &Entry, out: &mut String) {
+    let at = words::clock(entry.at);
+    match &entry.what {
+        What::Began { run, argv } => {
+            let _infallible = writeln!(out, "---\n\n## Run at {at}\n");
+            fold("how it was started", &fenced(&format!("{}\n{}", run.0, argv.join(" ")), ""), out);
+        }
+        What::Prompt(text) => {
+            let _infallible = writeln!(out, "### Prompt, {at}\n");
+            out.push_str(&quoted(&prose(text)));
+        }
+        What::Said(text) => out.push_str(&prose(text)),
+        What::Thought(text) if text.trim().is_empty() => {}
+        What::Thought(text) => fold("Thinking", &fenced_cut(text, ""), out),
+        What::Did(did) => {
+            let (name, what, outcome) = words::call(entry).unwrap_or_default();
+            let summary = format!("{name} {what} ({outcome})");
+            let mut inside = String::new();
+            if did.tool.headline().trim().contains('\n') {
+                inside.push_str(&fenced_cut(did.tool.headline(), "sh"));
+                inside.push('\n');
+            }
+            if let Some(diff) = &did.tool.diff {
+                inside.push_str(&fenced_cut(diff, "diff"));
+            } else if let Some(output) = did.tool.output.as_ref().filter(|it| !it.is_empty()) {
+                inside.push_str(&fenced_cut(output, ""));
+            }
+            if inside.is_empty() {
+                let _infallible = writeln!(out, "- {}", inline(&summary));
+            } else {
+                fold(&summary, &inside, out);
+            }
+        }
+        What::Planned { todos, text } => {
+            let _infallible = writeln!(out, "**Plan**\n");
+            for todo in todos {
+                let mark = words::mark(todo.status);
+                let _infallible = writeln!(out, "- [{mark}] {}", inline(&todo.text));
+            }
+            if let Some(text) = text {
+                out.push_str(&prose(text));
+            }
+        }
+        What::Changed { path, diff } => match diff {
+            Some(diff) => fold(&format!("Changed {path}"), &fenced_cut(diff, "diff"), out),
+            None => {
+                let _infallible = writeln!(out, "- Changed {}", code(path));
+            }
+        },
+        What::Delegated(text) => {
+            let _infallible = writeln!(out, "- Another agent: {}", inline(text));
+        }
+        What::Noted { text, .. } => {
+            let _infallible = writeln!(out, "- Note: {}", inline(text));
+        }
+        What::Asked { what, why, answer } => {
+            let why = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+            let answer = words::answer(answer.as_ref());
+            let _infallible =
+                writeln!(out, "- Asked, {at}: {}", inline(&format!("{what}{why}: {answer}")));
+        }
+        What::Continued { prompt, by } => {
+            let _infallible = writeln!(out, "- Told to go on, by {}:\n", inline(by));
+            out.push_str(&quoted(&prose(prompt)));
+        }
+        What::Judged(why) => {
+            let _infallible = writeln!(out, "**Verdict, {at}:** {}", inline(why));
+        }
+        What::Complained(text) => fold("Standard error", &fenced_cut(text, ""), out),
+        What::Unread(text) => {
+            let _infallible = writeln!(out, "- Not understood: {}", code(text));
+        }
+        What::Rested { end, usage, duration_ms } => {
+            let text = words::turn(end, usage.as_ref(), *duration_ms);
+            let _infallible = writeln!(out, "*Turn over at {at}: {}*", inline(&text));
+        }
+        What::Ended { end, by, .. } => {
+            let _infallible = writeln!(out, "**Ended at {at}:** {}", words::end(*end, *by));
+        }
+    }
+}
+
+/// Something that is read only if somebody wants to.
+fn fold(summary: &str, inside: &str, out: &mut String) {
+    let _infallible = write!(
+        out,
+        "<details><summary>{}</summary>\n\n{inside}\n</details>\n",
+        entities(&one_line(summary))
+    );
+}
+
+fn one_line(text: &str) -> String {
+    plain(text).trim().replace(['\n', '\t'], " ")
+}
+
+/// A line of text in which nothing means anything.
+fn inline(text: &str) -> String {
+    let mut out = String::new();
+    for c in one_line(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '!' | '#' | '~' | '|' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A span of code that no backtick in it can end.
+fn code(text: &str) -> String {
+    let text = one_line(text);
+    if text.contains('<') {
+        return format!("<code>{}</code>", entities(&text));
+    }
+    let ticks = "`".repeat(longest_run(&text, '`') + 1);
+    // A space between, where the code itself begins or ends so.
+    let gap =
+        if text.starts_with('`') || text.ends_with('`') || text.is_empty() { " " } else { "" };
+    format!("{ticks}{gap}{text}{gap}{ticks}")
+}
+
+fn entities(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            // Also what means something between the tags of a summary.
+            '<' | '>' | '&' | '`' | '*' | '_' | '[' | ']' | '\\' | '!' | '~' | '"' => {
+                let _infallible = write!(out, "&#{};", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn quoted(text: &str) -> String {
+    text.lines().fold(String::new(), |mut out, line| {
+        let _infallible = writeln!(out, "> {line}");
+        out
+    })
+}
+
+/// Code between fences that are longer than any in it.
+fn fenced(text: &str, language: &str) -> String {
+    let text = plain(text);
+    let fence = "`".repeat(longest_run(&text, '`').max(2) + 1);
+    let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+    format!("{fence}{language}\n{text}{end}{fence}\n")
+}
+
+fn fenced_cut(text: &str, language: &str) -> String {
+    let (text, missing) = words::cut(text);
+    let missing = missing.map(|missing| format!("\n{missing}\n")).unwrap_or_default();
+    fenced(&text, language) + &missing
+}
+
+fn longest_run(text: &str, of: char) -> usize {
+    let mut longest = 0;
+    let mut run = 0;
+    for c in text.chars() {
+        run = if c == of { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+/// What an agent or a person wrote as Markdown: it stays that, and nothing more.
+fn prose(text: &str) -> String {
+    let text = plain(text);
+    let mut out = String::new();
+    let mut lines = text.trim_matches('\n').lines();
+    while let Some(line) = lines.next() {
+        let Some((fence, language)) = opens_fence(line) else {
+            out.push_str(&tame(line));
+            out.push('\n');
+            continue;
+        };
+        // A block that is never closed ends with the text.
+        let inside: Vec<&str> = lines.by_ref().take_while(|line| !closes(line, fence)).collect();
+        out.push_str(&fenced(&inside.join("\n"), language));
+    }
+    out
+}
+
+/// The fence that a line opens a block with, and the name of its language where that is plain.
+fn opens_fence(line: &str) -> Option<(&str, &str)> {
+    let bare = line.trim_start_matches(' ');
+    let sign = bare.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let rest = bare.trim_start_matches(sign);
+    let fence = bare.get(..bare.len() - rest.len()).filter(|fence| fence.len() >= 3)?;
+    let word = rest.trim();
+    let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '#'));
+    Some((fence, if is_plain { word } else { "" }))
+}
+
+fn closes(line: &str, fence: &str) -> bool {
+    let line = line.trim();
+    line.len() >= fence.len() && line.starts_with(fence) && {
+        let sign = fence.chars().next().unwrap_or('`');
+        line.chars().all(|c| c == sign)
+    }
+}
+
+/// A line of Markdown without tags and pictures. Code in it that holds a `<` is written as a tag of our
+/// own, since between backticks an entity would be shown as it is.
+fn tame(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find(['`', '<', '!']) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let sign = from.chars().next().unwrap_or(' ');
+        let after = from.get(1..).unwrap_or_default();
+        rest = match sign {
+            '<' => {
+                out.push_str("&lt;");
+                after
+            }
+            '!' => {
+                out.push_str(if after.starts_with('[') { "\\!" } else { "!" });
+                after
+            }
+            _ => {
+                let run = from.len() - from.trim_start_matches('`').len();
+                let (ticks, behind) = from.split_at(run);
+                match behind.find(ticks).map(|end| behind.split_at(end)) {
+                    Some((inside, end)) if inside.contains('<') => {
+                        let _infallible = write!(out, "<code>{}</code>", entities(inside));
+                        end.get(run..).unwrap_or_default()
+                    }
+                    Some((inside, end)) => {
+                        out.push_str(ticks);
+                        out.push_str(inside);
+                        out.push_str(ticks);
+                        end.get(run..).unwrap_or_default()
+                    }
+                    None => {
+                        out.push_str(ticks);
+                        behind
+                    }
+                }
+            }
+        };
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_fence_is_broken_out_of() {
+        assert_eq!(fenced("a\n````\nb", "sh"), "`````sh\na\n````\nb\n`````\n");
+        assert_eq!(fenced("", ""), "```\n```\n");
+        assert_eq!(prose("```rust\nlet x;"), "```rust\nlet x;\n```\n", "what is open is closed");
+        assert_eq!(prose("~~~ \"<x>\n```\n<b>\n~~~\n<i>"), "````\n```\n<b>\n````\n&lt;i>\n");
+        assert_eq!(prose("````\n```\n````\nafter"), "````\n```\n````\nafter\n");
+    }
+
+    #[test]
+    fn no_tag_and_no_picture_is_the_agents() {
+        assert_eq!(tame("a <script>x</script>"), "a &lt;script>x&lt;/script>");
+        assert_eq!(tame("![x](http://y) Hey!"), "\\![x](http://y) Hey!");
+        assert_eq!(tame("use `Vec<u8>` or `x`"), "use <code>Vec&#60;u8&#62;</code> or `x`");
+        assert_eq!(tame("one ` and <b>"), "one ` and &lt;b>");
+        assert_eq!(tame("`` ` <b> ` ``"), "<code> &#96; &#60;b&#62; &#96; </code>");
+        assert_eq!(inline("*a* </details>\n[x]"), "\\*a\\* &lt;/details> \\[x\\]");
+        assert_eq!(code("a`b``c"), "```a`b``c```");
+        let mut out = String::new();
+        fold("</summary>\n`x`", "y\n", &mut out);
+        assert!(
+            out.starts_with("<details><summary>&#60;/summary&#62; &#96;x&#96;</summary>"),
+            "{out}"
+        );
+    }
+}

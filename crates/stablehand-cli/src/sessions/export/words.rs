@@ -1,0 +1,177 @@
+//! What Markdown and HTML say in the same words: names of things, times, figures, cuts.
+
+use super::super::glance::Glance;
+use super::super::story::{Entry, Story, What};
+use stablehand::log::Writer;
+use stablehand_core::event::{EndedBy, SessionEnd, TodoStatus, Tokens, TurnEnd};
+use stablehand_core::text::plain;
+use stablehand_core::time::{UnixMillis, human};
+use std::time::Duration;
+
+/// So much of one output or diff is in a document; the log has all of it.
+const MOST: usize = 64 << 10;
+
+/// So many lines of it.
+const MOST_LINES: usize = 400;
+
+/// The time of day.
+pub(super) fn clock(at: UnixMillis) -> String {
+    at.rfc3339().get(11..19).unwrap_or_default().to_owned()
+}
+
+/// What the document is called.
+pub(super) fn title(seen: &Glance) -> String {
+    let agent = seen.agent.as_deref().unwrap_or("An agent");
+    match &seen.title {
+        Some(title) => format!("{agent}: {title}"),
+        None => format!("{agent}, a run"),
+    }
+}
+
+/// A text without control sequences, cut where it is very long, and what is missing.
+pub(super) fn cut(text: &str) -> (String, Option<String>) {
+    let text = plain(text);
+    let mut kept = String::new();
+    for line in text.split_inclusive('\n').take(MOST_LINES) {
+        if kept.len() + line.len() > MOST {
+            break;
+        }
+        kept.push_str(line);
+    }
+    if kept.is_empty() {
+        // One line that is longer than everything that is shown.
+        kept = text.chars().take(MOST / 4).collect();
+    }
+    let left = text.len() - kept.len();
+    let missing = (left > 0).then(|| format!("… {left} more bytes; the log has them"));
+    (kept, missing)
+}
+
+/// How a run ended.
+pub(super) fn end(end: SessionEnd, by: EndedBy) -> String {
+    let how = match end {
+        SessionEnd::Success => "success",
+        SessionEnd::AgentError => "the agent reported an error",
+        SessionEnd::NoResult => "the agent ended without a result",
+        SessionEnd::Truncated => "the agent ended in the middle of a line",
+        SessionEnd::Hung => "it hung and was stopped",
+        SessionEnd::LimitReached => "a limit was reached",
+        SessionEnd::Interrupted => "interrupted",
+        SessionEnd::ReaderGone => "whoever read it went away",
+        SessionEnd::SpawnFailed => "it could not be started",
+        SessionEnd::Internal => "Stablehand itself failed",
+    };
+    let who = match by {
+        EndedBy::Agent => "by itself",
+        EndedBy::Supervisor => "by a verdict",
+        EndedBy::Person => "by a person",
+    };
+    format!("{how}, ended {who}")
+}
+
+/// How a turn ended, and what it took.
+pub(super) fn turn(end: &TurnEnd, usage: Option<&Tokens>, duration_ms: Option<u64>) -> String {
+    let mut text = how(end);
+    if let Some(ms) = duration_ms {
+        text = format!("{text} after {}", human(Duration::from_millis(ms)));
+    }
+    match usage {
+        Some(usage) => format!("{text}, {}", tokens(usage)),
+        None => text,
+    }
+}
+
+fn how(end: &TurnEnd) -> String {
+    match end {
+        TurnEnd::Done => "done".to_owned(),
+        TurnEnd::Refused => "the model refused".to_owned(),
+        TurnEnd::Limit => "a limit of the agent's own was reached".to_owned(),
+        TurnEnd::Cancelled => "cancelled".to_owned(),
+        TurnEnd::Failed { message, .. } => format!("failed: {}", plain(message).trim()),
+    }
+}
+
+/// Tokens, in a few words.
+fn tokens(tokens: &Tokens) -> String {
+    let Tokens { input, output, cache_read, cache_write, .. } = *tokens;
+    let mut text = format!("{input} tokens in, {output} out");
+    if cache_read + cache_write > 0 {
+        text = format!("{text}, {} cached", cache_read + cache_write);
+    }
+    if let Some(cost) = tokens.cost_usd {
+        text = format!("{text}, ${cost:.4}");
+    }
+    text
+}
+
+/// How an entry of a plan is marked.
+pub(super) fn mark(status: TodoStatus) -> &'static str {
+    match status {
+        TodoStatus::Pending => "to do",
+        TodoStatus::InProgress => "in work",
+        TodoStatus::Completed => "done",
+        TodoStatus::Cancelled => "given up",
+    }
+}
+
+/// What was decided.
+pub(super) fn answer(answer: Option<&(String, String)>) -> String {
+    match answer {
+        None => "never answered".to_owned(),
+        Some((choice, by)) => {
+            let what = match choice.as_str() {
+                "allow" | "allow_always" | "allow_with" => "allowed",
+                "deny" => "denied",
+                other => other,
+            };
+            format!("{} by {}", plain(what), plain(by))
+        }
+    }
+}
+
+/// The name of a tool with what it was used on.
+pub(super) fn call(entry: &Entry) -> Option<(String, String, String)> {
+    let What::Did(did) = &entry.what else { return None };
+    let one_line = |text: &str| {
+        let text = plain(text);
+        let mut lines = text.trim().lines();
+        let first: String = lines.next().unwrap_or_default().chars().take(160).collect();
+        if lines.next().is_some() || text.chars().count() > 160 { first + " …" } else { first }
+    };
+    let (mut outcome, _) = super::super::tools::outcome(did);
+    if let Some(took) = entry.took() {
+        outcome = format!("{outcome}, {}", human(took));
+    }
+    Some((one_line(&did.tool.name), one_line(did.tool.headline()), outcome))
+}
+
+/// What the head of a document tells, name and value.
+pub(super) fn facts(seen: &Glance, story: &Story) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    let mut put = |name, value: Option<String>| {
+        facts.extend(value.filter(|value| !value.is_empty()).map(|value| (name, value)));
+    };
+    put("Agent", seen.agent.clone());
+    put("Model", seen.model.clone());
+    put("Workspace", seen.cwd.clone());
+    put("Session", seen.session.as_ref().map(|session| plain(&session.0)));
+    put("Began", seen.began.map(super::super::glance::moment));
+    let count = |wanted: fn(&What) -> bool| {
+        story.entries.iter().filter(|entry| wanted(&entry.what)).count()
+    };
+    let runs = count(|what| matches!(what, What::Began { .. }));
+    put("Runs", (runs > 1).then(|| runs.to_string()));
+    let tools = count(|what| matches!(what, What::Did(_)));
+    put("Tool calls", (tools > 0).then(|| tools.to_string()));
+    let ended = match (&seen.end, seen.writer) {
+        (Some(end), _) => {
+            let after = end.elapsed_ms.map(|ms| human(Duration::from_millis(ms)));
+            let after = after.map(|time| format!(" after {time}")).unwrap_or_default();
+            format!("{}{after}", end.outcome)
+        }
+        (None, Writer::There) => "not yet: it is still running".to_owned(),
+        (None, Writer::Gone | Writer::Unknown) => "no end is on record: it broke off".to_owned(),
+    };
+    put("Ended", Some(plain(&ended)));
+    facts
+}

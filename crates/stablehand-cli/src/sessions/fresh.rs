@@ -1,0 +1,161 @@
+//! The index, brought up to date with the logs before it is asked.
+//!
+//! Whoever asks says how long that may take. An index that is damaged is thrown away once and made
+//! again; the logs have everything that was in it.
+
+use super::grid;
+use crate::env::Env;
+use crate::failure::Failure;
+use crate::main_stablehand::PROGRAM;
+use stablehand::error_chain;
+use stablehand::log::Writer;
+use stablehand_store::{Advance, Budget, FILE, Refreshed, Store, StoreError};
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+/// How much time there is for what the index does not know yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// A list is wanted now; what is missing is missing.
+    Soon,
+    /// An answer is wanted that misses nothing.
+    Thorough,
+}
+
+/// A person who lists sessions waits no longer than this for new logs to be read.
+const SOON: Duration = Duration::from_secs(3);
+
+/// Whoever waits longer than this is told what for.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// So often the line is drawn.
+const RHYTHM: Duration = Duration::from_millis(100);
+
+/// A log that nobody can say of whether it is written was written not longer ago than this, if it
+/// is: in a silence there is a record every 30 s.
+const LIFE_SIGN: Duration = Duration::from_secs(90);
+
+/// Asks the index of a folder of logs; nothing where there is no such folder.
+pub(super) fn ask<T>(
+    env: &Env,
+    folder: &Path,
+    pace: Pace,
+    question: impl Fn(&mut Store) -> Result<T, StoreError>,
+) -> Result<Option<T>, Failure> {
+    if !folder.is_dir() {
+        return Ok(None);
+    }
+    let once = || {
+        let mut store = Store::open(folder)?;
+        let refreshed = refresh(env, &mut store, pace)?;
+        question(&mut store).map(|answer| (answer, refreshed))
+    };
+    let answered = match once() {
+        Err(error) if error.is_damage() => {
+            say(&format!("the index was damaged and is made again ({})", error_chain(&error)));
+            Store::remove(&folder.join(FILE)).and_then(|()| once())
+        }
+        answered => answered,
+    };
+    let (answer, refreshed) = answered.map_err(|error| explain(&error, folder))?;
+    for (path, why) in &refreshed.unreadable {
+        say(&format!("WARN failed to read the log `{}`: {why}", path.display()));
+    }
+    if refreshed.behind > 0 {
+        let (logs, are) = if refreshed.behind == 1 { ("log", "is") } else { ("logs", "are") };
+        say(&format!(
+            "{} {logs} {are} not in the index yet; ask again, or run `{PROGRAM} sessions reindex`",
+            refreshed.behind
+        ));
+    }
+    Ok(Some(answer))
+}
+
+fn refresh(env: &Env, store: &mut Store, pace: Pace) -> Result<Refreshed, StoreError> {
+    let budget = match pace {
+        Pace::Soon => Budget::within(SOON),
+        Pace::Thorough => Budget::UNLIMITED,
+    };
+    let mut waiting = Waiting::new(env);
+    store.refresh_watched(budget, &mut |advance| waiting.tell(advance))
+}
+
+fn explain(error: &StoreError, folder: &Path) -> Failure {
+    let failure = Failure::new(error_chain(error));
+    match error {
+        StoreError::Newer { .. } => failure.hint(
+            "use that version, or remove the index: it is made again from the logs, which stay",
+        ),
+        StoreError::Read { .. } | StoreError::Write { .. } => {
+            failure.hint("see to the folder and its owner, or name another with --log-dir")
+        }
+        StoreError::Foreign { .. } => failure.hint("it is the agent's own; it may be in use"),
+        StoreError::Locked { .. } => failure.hint("wait for it to end, and try again"),
+        error if error.is_busy() => failure.hint("another process is writing; try again"),
+        StoreError::Database { .. } => failure.hint(format!(
+            "see to the disk and the folder; the index can be removed (`{}`), the logs are whole",
+            folder.join(FILE).display()
+        )),
+    }
+}
+
+/// Whether somebody still writes this log.
+pub(super) fn is_written(log: &Path) -> bool {
+    let Ok(file) = File::open(log) else { return false };
+    match Writer::of(&file) {
+        Writer::There => true,
+        Writer::Gone => false,
+        Writer::Unknown => {
+            let changed = file.metadata().and_then(|about| about.modified());
+            let since = changed.ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+            // A time in the future is no sign of death.
+            since.is_none_or(|since| since < LIFE_SIGN)
+        }
+    }
+}
+
+/// One line on standard error.
+pub(super) fn say(text: &str) {
+    let line = format!("{PROGRAM}: {}\n", stablehand_core::text::plain(text));
+    let _nobody_there = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// Says on a terminal how far it has come, from a while on, until it is dropped.
+struct Waiting {
+    is_wanted: bool,
+    is_shown: bool,
+    next: Instant,
+}
+
+impl Waiting {
+    fn new(env: &Env) -> Waiting {
+        let is_wanted = env.stderr_is_terminal;
+        Waiting { is_wanted, is_shown: false, next: Instant::now() + PATIENCE }
+    }
+
+    fn tell(&mut self, Advance { logs, bytes }: Advance) {
+        if !self.is_wanted || Instant::now() < self.next {
+            return;
+        }
+        self.next = Instant::now() + RHYTHM;
+        self.is_shown = true;
+        let line = format!(
+            "\r\x1b[2K{PROGRAM}: reading new logs: {} of {}, {} of {}",
+            grid::grouped(logs.0 as u64),
+            grid::grouped(logs.1 as u64),
+            grid::bytes(bytes.0),
+            grid::bytes(bytes.1),
+        );
+        let _nobody_there = std::io::stderr().write_all(line.as_bytes());
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.is_shown {
+            let _nobody_there = std::io::stderr().write_all(b"\r\x1b[2K");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What the first and the last records of a log tell: enough to list it, name it and resume it.
+//!
+//! Reads a bounded part of each end, however long the log is. Everything that an agent named in it is
+//! still as the agent wrote it; whoever shows it makes it plain.
+
+use crate::failure::Failure;
+use stablehand::log::Writer;
+use stablehand_core::event::{EventKind, ItemBody, TextRole};
+use stablehand_core::id::SessionId;
+use stablehand_core::json::{Object, Value};
+use stablehand_core::record::Record;
+use stablehand_core::replay::EventReader;
+use stablehand_core::text::excerpt;
+use stablehand_core::time::UnixMillis;
+use stablehand_core::{Depth, Dialect};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+/// So much is read of the beginning: the session and the first prompt are among the first records.
+const HEAD: u64 = 512 << 10;
+
+/// So much of the end, first and where that is not enough: the last record may hold the last text and
+/// the end of standard error.
+const TAILS: [u64; 2] = [16 << 10, 512 << 10];
+
+/// So much of a prompt is a title.
+const TITLE: usize = 200;
+
+/// What there is to know of a log at a glance.
+#[derive(Debug)]
+pub(super) struct Glance {
+    /// The file.
+    pub(super) log: PathBuf,
+    /// The agent's name on the command line.
+    pub(super) agent: Option<String>,
+    /// How its output is read.
+    pub(super) dialect: Option<Dialect>,
+    /// The agent's id of the session; the latest, where it changed.
+    pub(super) session: Option<SessionId>,
+    /// The model, as the agent names it.
+    pub(super) model: Option<String>,
+    /// The folder that it worked in.
+    pub(super) cwd: Option<String>,
+    /// The first prompt, or what the agent said first, where it does not echo prompts; in one line.
+    pub(super) title: Option<String>,
+    /// When the log was opened.
+    pub(super) began: Option<UnixMillis>,
+    /// The end of the last run; absent while it goes on, and where it broke off.
+    pub(super) end: Option<End>,
+    /// Whether it is being written.
+    pub(super) writer: Writer,
+    /// Whether the raw records are not what the agent wrote.
+    pub(super) redacted_raw: bool,
+}
+
+/// How the last run ended.
+#[derive(Debug)]
+pub(super) struct End {
+    /// In one word.
+    pub(super) outcome: String,
+    /// In a sentence.
+    pub(super) text: String,
+    /// How long that run took.
+    pub(super) elapsed_ms: Option<u64>,
+}
+
+/// Looks at both ends of a log.
+pub(super) fn glance(log: &Path) -> Result<Glance, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::new(format!("failed to read the log `{}`: {error}", log.display()))
+    };
+    let file = File::open(log).map_err(failed)?;
+    let size = file.metadata().map_err(failed)?.len();
+    let mut seen = Glance {
+        log: log.to_owned(),
+        agent: None,
+        dialect: None,
+        session: None,
+        model: None,
+        cwd: None,
+        title: None,
+        began: None,
+        end: None,
+        writer: Writer::of(&file),
+        redacted_raw: false,
+    };
+    seen.head(&file).map_err(failed)?;
+    for most in TAILS {
+        let from = size.saturating_sub(most);
+        let tail = part(&file, from, most).map_err(failed)?;
+        // The first line is the rest of a longer one, unless all of the log is here.
+        let skip = usize::from(from > 0);
+        for line in tail.split(|byte| *byte == b'\n').skip(skip) {
+            seen.tail(line);
+        }
+        if seen.end.is_some() || from == 0 {
+            break;
+        }
+    }
+    Ok(seen)
+}
+
+fn part(file: &File, from: u64, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; most as usize];
+    let mut filled = 0;
+    while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
+        match file.read_at(room, from + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+impl Glance {
+    fn head(&mut self, file: &File) -> std::io::Result<()> {
+        let mut file = BufReader::with_capacity(16 << 10, file.take(HEAD));
+        let mut line = Vec::new();
+        let mut reader = EventReader::new(Dialect::Cursor, Depth::Full);
+        let mut events = Vec::new();
+        let mut said = String::new();
+        let mut started_in = None;
+        while file.read_until(b'\n', &mut line)? > 0 {
+            let record = Record::read(line.strip_suffix(b"\n").unwrap_or(&line));
+            if let Record::Decision { at, message, fields } = &record {
+                self.began.get_or_insert(*at);
+                match message.as_ref() {
+                    "log_opened" => {
+                        self.redacted_raw =
+                            fields.get("redacted_raw").and_then(Value::bool).unwrap_or(false);
+                        self.dialect = text(fields, "dialect").and_then(|it| Dialect::by_name(&it));
+                        if let Some(dialect) = self.dialect {
+                            reader = EventReader::new(dialect, Depth::Full);
+                        }
+                    }
+                    "agent_spawned" | "spawn_failed" => {
+                        self.agent = text(fields, "agent").or(self.agent.take());
+                        started_in = started_in.or_else(|| workspace(fields));
+                    }
+                    "session_started" => self.session(fields),
+                    _ => {}
+                }
+            }
+            reader.record(&record, &mut events);
+            for event in events.drain(..) {
+                match event.event {
+                    EventKind::TurnStarted { prompt: Some(prompt) } if self.title.is_none() => {
+                        self.title = title(&prompt);
+                    }
+                    EventKind::ItemDelta { role: TextRole::Message, text, .. }
+                        if said.len() < TITLE =>
+                    {
+                        said.push_str(&text);
+                    }
+                    EventKind::ItemCompleted { item } if said.is_empty() => {
+                        if let ItemBody::Message { text } = item.body {
+                            said = text;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if self.title.is_some() && self.session.is_some() {
+                break;
+            }
+            line.clear();
+        }
+        self.title = self.title.take().or_else(|| title(&said));
+        // Where we started it counts for more than where it says that it is.
+        self.cwd = started_in.or(self.cwd.take());
+        Ok(())
+    }
+
+    fn tail(&mut self, line: &[u8]) {
+        // Few records are worth a closer look.
+        let start = line.get(..160).unwrap_or(line);
+        let about = |name: &[u8]| start.windows(name.len()).any(|window| window == name);
+        if !(about(b"run_ended") || about(b"agent_spawned") || about(b"session_started")) {
+            return;
+        }
+        let Record::Decision { message, fields, .. } = Record::read(line) else { return };
+        match message.as_ref() {
+            "agent_spawned" => self.end = None,
+            "session_started" => self.session(&fields),
+            "run_ended" => {
+                self.session = text(&fields, "session_id").map(SessionId).or(self.session.take());
+                let elapsed = fields.get("elapsed_ms").and_then(Value::i64);
+                self.end = Some(End {
+                    outcome: text(&fields, "outcome").unwrap_or_default(),
+                    text: text(&fields, "text").unwrap_or_default(),
+                    elapsed_ms: elapsed.and_then(|ms| u64::try_from(ms).ok()),
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn session(&mut self, fields: &Object<'_>) {
+        self.session = text(fields, "session_id").map(SessionId).or(self.session.take());
+        self.model = text(fields, "model").or(self.model.take());
+        self.cwd = self.cwd.take().or_else(|| text(fields, "cwd"));
+    }
+}
+
+fn text(fields: &Object<'_>, name: &str) -> Option<String> {
+    fields.get(name).and_then(Value::string).filter(|text| !text.is_empty())
+}
+
+/// The folder that an agent was told to work in, or started in.
+fn workspace(fields: &Object<'_>) -> Option<String> {
+    let argv: Vec<String> = fields
+        .get("argv")
+        .and_then(|argv| serde_json::from_slice(argv.raw()).ok())
+        .unwrap_or_default();
+    let mut told = argv.into_iter().skip_while(|word| word != "--workspace").skip(1);
+    match (told.next(), text(fields, "cwd")) {
+        (Some(told), Some(cwd)) => Some(Path::new(&cwd).join(told).display().to_string()),
+        (told, cwd) => told.or(cwd),
+    }
+}
+
+fn title(text: &str) -> Option<String> {
+    let text = excerpt(text.trim().as_bytes(), TITLE);
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// A moment for a person: `2026-10-03 02:24:57 UTC`. Logs have no other zone.
+pub(super) fn moment(at: UnixMillis) -> String {
+    let text = at.rfc3339();
+    match (text.get(..10), text.get(11..19)) {
+        (Some(day), Some(time)) => format!("{day} {time} UTC"),
+        _ => text,
+    }
+}

@@ -1,0 +1,255 @@
+//! `sessions ls`: the sessions that there are, the one with the latest news first.
+
+use super::fresh::{self, Pace};
+use super::grid::{self, Cell, Column, Grid};
+use super::read::PlaceArgs;
+use super::select::{SelectArgs, at_home, look, standing};
+use super::when::Clock;
+use crate::env::Env;
+use crate::failure::Failure;
+use crate::manage::{self, Look, Paint};
+use crate::redact::redactor;
+use serde::Serialize;
+use stablehand::redact::Redactor;
+use stablehand_core::event::Tokens;
+use stablehand_store::query::{Brief, Session, Spent};
+use stablehand_store::{Store, StoreError};
+use std::path::{Path, PathBuf};
+
+/// List sessions, the newest first
+#[derive(Debug, clap::Args)]
+pub struct LsArgs {
+    #[command(flatten)]
+    select: SelectArgs,
+
+    /// At most so many [default: 20 on a terminal, otherwise all]
+    #[arg(long, short = 'n', value_name = "N")]
+    limit: Option<usize>,
+
+    /// For programs: an array of objects
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+/// So many fit a screen.
+const SCREENFUL: usize = 20;
+
+/// Where nobody says how wide a line is, a title takes no more than this of it.
+const TITLE: usize = 72;
+
+/// A folder takes no more than this of a line.
+const FOLDER: usize = 28;
+
+struct Listed {
+    session: Session,
+    outcome: Option<String>,
+    short: String,
+}
+
+/// A session for programs. Names here are kept.
+#[derive(Serialize)]
+struct Object<'a> {
+    id: &'a str,
+    short_id: &'a str,
+    session: Option<&'a str>,
+    agent: &'a str,
+    agent_version: Option<&'a str>,
+    model: Option<&'a str>,
+    workspace: Option<&'a str>,
+    title: Option<&'a str>,
+    source: &'a str,
+    started_at: String,
+    last_at: String,
+    outcome: Option<&'a str>,
+    ended_by: Option<&'a str>,
+    failure: Option<&'a str>,
+    verdict: Option<&'a str>,
+    note: Option<&'a str>,
+    runs: usize,
+    run_ids: &'a [String],
+    #[serde(flatten)]
+    spent: Spent,
+    tokens: Option<Tokens>,
+    cost_usd: Option<f64>,
+    logs: &'a [PathBuf],
+}
+
+/// Runs it.
+pub(super) fn main(args: &LsArgs) -> Result<u8, Failure> {
+    let env = Env::read()?;
+    let clock = Clock::read();
+    let filter = args.select.filter(&clock)?;
+    let outcomes = args.select.outcomes();
+    let on_terminal = env.stdout_is_terminal && !args.json;
+    let limit = args.limit.unwrap_or(if on_terminal { SCREENFUL } else { usize::MAX });
+    let folder = args.place.folder(&env)?;
+    let answer = fresh::ask(&env, &folder, Pace::Soon, |store| {
+        let mut briefs = store.briefs(&filter)?;
+        choose(store, &mut briefs, &outcomes)?;
+        let all = briefs.len();
+        briefs.truncate(limit);
+        list(store, &briefs).map(|listed| (listed, all))
+    })?;
+    let (mut listed, all) = answer.unwrap_or_default();
+    let redactor = redactor(&[]);
+    for it in &mut listed {
+        hide(&mut it.session, &redactor);
+    }
+    if args.json {
+        return manage::print_json(&listed.iter().map(object).collect::<Vec<_>>());
+    }
+    if listed.is_empty() {
+        let nothing = match (all, filter.is_open() && outcomes.is_empty()) {
+            (0, true) => format!("no session in `{}`\n", folder.display()),
+            _ => "no session fits\n".into(),
+        };
+        return manage::print(&nothing);
+    }
+    let paint = Paint::new(&env);
+    let mut text = table(&listed, &env, &clock).render(paint, grid::width(&env));
+    if all > listed.len() {
+        let more = format!(
+            "and {}; -n {all} lists all\n",
+            grid::many((all - listed.len()) as u64, "more session")
+        );
+        text.push_str(&paint.dim(&more));
+    }
+    manage::print(&text)
+}
+
+/// Only those that stand as wanted.
+fn choose(store: &Store, briefs: &mut Vec<Brief>, outcomes: &[String]) -> Result<(), StoreError> {
+    if outcomes.is_empty() {
+        return Ok(());
+    }
+    let mut chosen = Vec::new();
+    for brief in briefs.drain(..) {
+        let log = match brief.outcome {
+            Some(_) => PathBuf::new(),
+            None => store.path_of(brief.log)?,
+        };
+        let standing = standing(brief.outcome.as_deref(), &brief.source, &log);
+        if standing.is_some_and(|word| outcomes.contains(&word)) {
+            chosen.push(brief);
+        }
+    }
+    *briefs = chosen;
+    Ok(())
+}
+
+fn list(store: &Store, briefs: &[Brief]) -> Result<Vec<Listed>, StoreError> {
+    let sessions = store.sessions(briefs)?;
+    let shorts =
+        store.short_ids(&sessions.iter().map(|it| it.chat.as_str()).collect::<Vec<_>>())?;
+    let listed = sessions.into_iter().zip(shorts).map(|(session, short)| {
+        let log = session.logs.last().map_or(Path::new(""), PathBuf::as_path);
+        let outcome = standing(session.outcome.as_deref(), &session.source, log);
+        Listed { session, outcome, short }
+    });
+    Ok(listed.collect())
+}
+
+/// What the index has was made plain by rules; what only this environment knows goes too.
+fn hide(session: &mut Session, redactor: &Redactor) {
+    for text in [&mut session.title, &mut session.note].into_iter().flatten() {
+        *text = redactor.redact(text).into_owned();
+    }
+}
+
+fn object(it: &Listed) -> Object<'_> {
+    let Listed { session, outcome, short } = it;
+    Object {
+        id: &session.chat,
+        short_id: short,
+        session: session.session.as_deref(),
+        agent: &session.agent,
+        agent_version: session.agent_version.as_deref(),
+        model: session.model.as_deref(),
+        workspace: session.workspace.as_deref(),
+        title: session.title.as_deref(),
+        source: &session.source,
+        started_at: session.started.rfc3339(),
+        last_at: session.last.rfc3339(),
+        outcome: outcome.as_deref(),
+        ended_by: session.ended_by.as_deref(),
+        failure: session.failure.as_deref(),
+        verdict: session.verdict.as_deref(),
+        note: session.note.as_deref(),
+        runs: session.runs.len(),
+        run_ids: &session.runs,
+        spent: session.spent,
+        tokens: session.spent.tokens.map(|tokens| Tokens { cost_usd: None, ..tokens }),
+        cost_usd: session.spent.tokens.and_then(|tokens| tokens.cost_usd),
+        logs: &session.logs,
+    }
+}
+
+fn table(listed: &[Listed], env: &Env, clock: &Clock) -> Grid {
+    let mut grid = Grid::new(&[
+        Column::left("ID"),
+        Column::left("AGENT"),
+        Column::left("TITLE").gives_way(18),
+        Column::left("WORKSPACE").gives_way(9).can_be_missed(1),
+        Column::left("WHEN"),
+        Column::right("TURNS").can_be_missed(3),
+        Column::right("TOOLS").can_be_missed(4),
+        Column::right("TOKENS").can_be_missed(2),
+        Column::right("COST").can_be_missed(5),
+        Column::left("OUTCOME"),
+    ]);
+    for it in listed {
+        grid.row(row(it, env, clock.ago(it.session.last)));
+    }
+    grid
+}
+
+fn row(it: &Listed, env: &Env, when: String) -> Vec<Cell> {
+    let Listed { session, outcome, short } = it;
+    let plain = |text: String| (text, Look::Plain);
+    let count = |n: u64| plain(if n == 0 { String::new() } else { grid::grouped(n) });
+    let tokens = session.spent.tokens;
+    let workspace = session.workspace.as_deref().map(|path| at_home(path, env));
+    let outcome = outcome.clone().unwrap_or_default();
+    let look = look(&outcome);
+    vec![
+        (short.clone(), Look::Bold),
+        plain(session.agent.clone()),
+        plain(grid::cut(session.title.as_deref().unwrap_or("-"), TITLE)),
+        (end_of_path(&workspace.unwrap_or_default(), FOLDER), Look::Dim),
+        plain(when),
+        count(session.spent.turns),
+        count(session.spent.tools),
+        plain(tokens.map(|it| grid::short(it.total())).unwrap_or_default()),
+        plain(tokens.and_then(|it| it.cost_usd).map(grid::dollars).unwrap_or_default()),
+        (outcome, look),
+    ]
+}
+
+/// Of a long path its end, which tells the most.
+fn end_of_path(path: &str, most: usize) -> String {
+    let mut kept = path;
+    while kept.chars().count() + 2 > most {
+        let Some((_, rest)) = kept.trim_start_matches('/').split_once('/') else { break };
+        kept = rest;
+    }
+    if kept.len() < path.len() {
+        format!("…/{}", kept.trim_start_matches('/'))
+    } else {
+        path.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_path_keeps_its_end() {
+        assert_eq!(end_of_path("~/hay", 20), "~/hay");
+        assert_eq!(end_of_path("/srv/stable/boxes/ponies", 16), "…/boxes/ponies");
+        assert_eq!(end_of_path("/a/averyveryverylongname", 10), "…/averyveryverylongname");
+    }
+}

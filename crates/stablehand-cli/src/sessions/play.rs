@@ -1,0 +1,55 @@
+//! A log shown to a view: its events, without their secrets, to the end or as long as somebody reads.
+
+use super::read::{each_event, warn};
+use crate::failure::Failure;
+use crate::redact::RedactArgs;
+use stablehand::follow::Show;
+use stablehand::redact::{Redacting, Redaction};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+/// What is taken out of what is shown.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct SecretArgs {
+    /// Take nothing out: by default what looks like a secret is replaced. What was taken out when the
+    /// log was written stays so
+    #[arg(long)]
+    no_redact: bool,
+}
+
+impl SecretArgs {
+    /// What is redacted; nothing where that is wished.
+    pub(super) fn redaction(self) -> Option<Redaction> {
+        if self.no_redact { None } else { RedactArgs::default().redaction(&[]) }
+    }
+}
+
+/// Shows a log, and gives the view back. A reader who has gone has had enough.
+pub(super) fn play<V: Show>(
+    log: &Path,
+    view: V,
+    redaction: Option<&Redaction>,
+) -> Result<V, Failure> {
+    let mut view = Redacting::new(view, redaction);
+    let mut gone = false;
+    let skipped = each_event(log, |event| {
+        let there = still_there(view.event(event))?;
+        gone = !there;
+        Ok(there)
+    })?;
+    if !gone {
+        still_there(view.finish())?;
+    }
+    warn(log, skipped);
+    Ok(view.into_inner())
+}
+
+/// Whether somebody still reads.
+pub(super) fn still_there(printed: io::Result<()>) -> Result<bool, Failure> {
+    match printed {
+        Ok(()) => Ok(true),
+        // `stablehand sessions show | head` has had enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::new(format!("failed to print: {error}"))),
+    }
+}

@@ -1,0 +1,275 @@
+//! The fold of a log's events into what is told of it: everything said and done, with its time.
+//!
+//! Unlike core's transcript, which is what a live face shows, this keeps when things happened, every
+//! run of the log, and what surrounded the conversation: verdicts, standard error, lines that nobody
+//! understood. It renders nothing.
+
+use stablehand::follow::Show;
+use stablehand_core::Event;
+use stablehand_core::event::{
+    EndedBy, EventKind, Health, Item, ItemBody, NoticeLevel, SessionEnd, TextRole, Todo, Tokens,
+    Tool, TurnEnd,
+};
+use stablehand_core::id::{ItemId, RunId};
+use stablehand_core::time::UnixMillis;
+use std::collections::HashMap;
+use std::io;
+use std::time::Duration;
+
+/// What happened, in order.
+#[derive(Debug, Default)]
+pub(super) struct Story {
+    /// Everything, in the order in which it began.
+    pub(super) entries: Vec<Entry>,
+    /// The items that go on, by their place.
+    open: HashMap<ItemId, usize>,
+    /// The questions that are open.
+    asked: HashMap<String, usize>,
+    /// The present run.
+    run: Option<RunId>,
+}
+
+/// One thing that happened.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// When it began.
+    pub(super) at: UnixMillis,
+    /// What it was.
+    pub(super) what: What,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub(super) enum What {
+    /// An agent was started: a run begins.
+    Began { run: RunId, argv: Vec<String> },
+    /// It was told something.
+    Prompt(String),
+    /// It said something.
+    Said(String),
+    /// It thought something.
+    Thought(String),
+    /// It used a tool.
+    Did(Box<Did>),
+    /// It made a plan.
+    Planned { todos: Vec<Todo>, text: Option<String> },
+    /// A file was changed.
+    Changed { path: String, diff: Option<String> },
+    /// It gave work to another agent.
+    Delegated(String),
+    /// It wanted something known.
+    Noted { level: NoticeLevel, text: String },
+    /// Somebody was asked.
+    Asked { what: String, why: Option<String>, answer: Option<(String, String)> },
+    /// A rule had it go on.
+    Continued { prompt: String, by: String },
+    /// It was judged.
+    Judged(String),
+    /// It wrote to its standard error.
+    Complained(String),
+    /// Something that nobody understood.
+    Unread(String),
+    /// A turn was over.
+    Rested { end: TurnEnd, usage: Option<Tokens>, duration_ms: Option<u64> },
+    /// A run was over.
+    Ended { end: SessionEnd, by: EndedBy },
+}
+
+/// A use of a tool.
+#[derive(Debug)]
+pub(super) struct Did {
+    /// The call, as it was told last.
+    pub(super) tool: Tool,
+    /// The run that it belongs to.
+    pub(super) run: Option<RunId>,
+    /// When it was over; absent where that was never told.
+    pub(super) over: Option<UnixMillis>,
+}
+
+impl Entry {
+    /// How long a tool took: by the agent's own clock, else by ours.
+    pub(super) fn took(&self) -> Option<Duration> {
+        let What::Did(did) = &self.what else { return None };
+        let measured = did.over.map(|over| over.since(self.at));
+        did.tool.duration_ms.map(Duration::from_millis).or(measured)
+    }
+}
+
+impl Story {
+    fn add(&mut self, at: UnixMillis, what: What) -> usize {
+        self.entries.push(Entry { at, what });
+        self.entries.len() - 1
+    }
+
+    fn open_entry(&mut self, id: ItemId) -> Option<&mut Entry> {
+        self.open.get(&id).and_then(|at| self.entries.get_mut(*at))
+    }
+
+    fn began(&mut self, item: &Item, at: UnixMillis) {
+        if let Some(what) = self.told(&item.body) {
+            let place = self.add(at, what);
+            self.open.insert(item.id, place);
+        }
+    }
+
+    fn over(&mut self, item: &Item, at: UnixMillis) {
+        let Some(mut new) = self.told(&item.body) else { return };
+        if let What::Did(did) = &mut new {
+            did.over = Some(at);
+        }
+        let known = self.open.remove(&item.id);
+        match known.and_then(|place| self.entries.get_mut(place)) {
+            Some(entry) => {
+                let before = std::mem::replace(&mut entry.what, new);
+                keep(&mut entry.what, before);
+            }
+            None => {
+                self.add(at, new);
+            }
+        }
+    }
+
+    fn told(&self, body: &ItemBody) -> Option<What> {
+        Some(match body {
+            ItemBody::Message { text } => What::Said(text.clone()),
+            ItemBody::Reasoning { text } => What::Thought(text.clone()),
+            // A call that names no tool has nothing to show.
+            ItemBody::Tool(tool) if tool.name.is_empty() => return None,
+            ItemBody::Tool(tool) => What::Did(Box::new(Did {
+                tool: (**tool).clone(),
+                run: self.run.clone(),
+                over: None,
+            })),
+            ItemBody::Plan { todos, text } => {
+                What::Planned { todos: todos.clone(), text: text.clone() }
+            }
+            ItemBody::FileChange { path, diff } => {
+                What::Changed { path: path.clone(), diff: diff.clone() }
+            }
+            ItemBody::SubAgent { description } => What::Delegated(description.clone()),
+            ItemBody::Notice { level, text } => What::Noted { level: *level, text: text.clone() },
+            _ => return None,
+        })
+    }
+
+    fn grew(&mut self, id: ItemId, role: TextRole, more: &str, at: UnixMillis) {
+        match self.open_entry(id).map(|entry| &mut entry.what) {
+            Some(What::Said(text) | What::Thought(text)) => text.push_str(more),
+            Some(What::Did(did)) => did.tool.output.get_or_insert_default().push_str(more),
+            Some(_) => {}
+            None => {
+                // Its beginning is not on record.
+                let text = more.to_owned();
+                let place = self.add(
+                    at,
+                    match role {
+                        TextRole::Message => What::Said(text),
+                        TextRole::Reasoning => What::Thought(text),
+                        TextRole::ToolOutput => What::Noted { level: NoticeLevel::Info, text },
+                    },
+                );
+                self.open.insert(id, place);
+            }
+        }
+    }
+
+    fn asked(&mut self, id: &str, what: &str, why: Option<&str>, at: UnixMillis) {
+        // Where a policy hands a question on to a person it comes again, and is the same.
+        if !self.asked.contains_key(id) {
+            let asked =
+                What::Asked { what: what.to_owned(), why: why.map(str::to_owned), answer: None };
+            let place = self.add(at, asked);
+            self.asked.insert(id.to_owned(), place);
+        }
+    }
+
+    fn answered(&mut self, id: &str, choice: &str, by: &str, at: UnixMillis) {
+        let given = Some((choice.to_owned(), by.to_owned()));
+        let place = self.asked.remove(id);
+        let open = place.and_then(|place| self.entries.get_mut(place));
+        if let Some(Entry { what: What::Asked { answer, .. }, .. }) = open {
+            *answer = given;
+        } else {
+            self.add(at, What::Asked { what: String::new(), why: None, answer: given });
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
+        let at = UnixMillis::from_rfc3339(&event.at).unwrap_or_default();
+        match &event.event {
+            EventKind::ProcessSpawned { argv, .. } => {
+                self.open.clear();
+                self.asked.clear();
+                self.run = Some(event.run.clone());
+                self.add(at, What::Began { run: event.run.clone(), argv: argv.clone() });
+            }
+            EventKind::TurnStarted { prompt: Some(prompt) } => {
+                self.add(at, What::Prompt(prompt.clone()));
+            }
+            EventKind::ItemStarted { item } => self.began(item, at),
+            EventKind::ItemDelta { id, role, text } => self.grew(*id, *role, text, at),
+            EventKind::ItemCompleted { item } => self.over(item, at),
+            EventKind::ApprovalRequested { id, what, why, .. } => {
+                self.asked(id, what, why.as_deref(), at);
+            }
+            EventKind::ApprovalResolved { id, choice, by } => self.answered(id, choice, by, at),
+            EventKind::TurnContinued { prompt, by, .. } => {
+                self.add(at, What::Continued { prompt: prompt.clone(), by: by.clone() });
+            }
+            EventKind::HealthChanged { to: Health::Stalled, why, .. } => {
+                self.add(at, What::Judged(why.clone()));
+            }
+            EventKind::ProcessStderr { text } => match self.entries.last_mut() {
+                Some(Entry { what: What::Complained(before), .. }) => {
+                    before.push('\n');
+                    before.push_str(text);
+                }
+                _ => {
+                    self.add(at, What::Complained(text.clone()));
+                }
+            },
+            EventKind::Unrecognized { excerpt, .. } => {
+                self.add(at, What::Unread(excerpt.clone()));
+            }
+            EventKind::TurnEnded { end, usage, duration_ms, .. } => {
+                let (end, usage) = (end.clone(), usage.map(|usage| *usage.tokens()));
+                self.add(at, What::Rested { end, usage, duration_ms: *duration_ms });
+            }
+            EventKind::SessionEnded { end, ended_by, .. } => {
+                self.add(at, What::Ended { end: *end, by: *ended_by });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Puts back what is missing in the new telling and was in the old one.
+fn keep(new: &mut What, old: What) {
+    match (new, old) {
+        (What::Said(text), What::Said(before)) | (What::Thought(text), What::Thought(before))
+            if text.is_empty() =>
+        {
+            *text = before;
+        }
+        (What::Did(did), What::Did(before)) => {
+            let before = before.tool;
+            did.tool.output = did.tool.output.take().or(before.output);
+            did.tool.diff = did.tool.diff.take().or(before.diff);
+            if did.tool.headline().is_empty() {
+                did.tool.input = before.input;
+            }
+        }
+        _ => {}
+    }
+}
+
+impl Show for Story {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        self.take(event);
+        Ok(())
+    }
+
+    fn pause(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

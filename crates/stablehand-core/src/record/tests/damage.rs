@@ -1,0 +1,251 @@
+//! A log that was torn, cut, flipped, mixed with other text or written by a newer program: every whole
+//! record is still read, by every reader, and none of them gives up.
+
+use super::*;
+use crate::decode::{Depth, Dialect};
+use crate::ledger::Ledger;
+use crate::post_mortem::{PostMortem, Which};
+use crate::replay::EventReader;
+use crate::transcript::Transcript;
+
+/// A log of a run that hung.
+const REAL: &[u8] = include_bytes!("../../../../../fuzz/seeds/log_reader/hang.jsonl");
+
+/// Lines that are no records, or records of another time and another program.
+const INTRUDERS: &[&str] = &[
+    "",
+    "17",
+    "null",
+    "not a record",
+    "{}",
+    "{\"msg\":5}",
+    "{\"msg\":\"raw_event\"}",
+    "{\"msg\":\"raw_event\",\"recv_ts\":\"x\",\"raw_b64\":\"!\"}",
+    "{\"msg\":\"raw_part\",\"recv_ts\":5,\"raw_text\":\"a part without an end\"}",
+    "{\"msg\":\"stderr_part\",\"recv_ts\":5,\"line\":\"likewise\"}",
+    "{\"msg\":\"log_opened\",\"ts\":1,\"v\":2,\"dialect\":\"of the future\"}",
+    "{\"msg\":\"something_new\",\"ts\":-9223372036854775808,\"what\":[{}]}",
+    "{\"msg\":\"hang_detected\",\"ts\":9223372036854775807,\"event\":{\"type\":\"health.changed\"}}",
+    "{\"msg\":\"run_ended\",\"outcome\":\"trampled\",\"verdict\":17}",
+    "{\"time\":\"2026-10-03T02:24:57.441Z\",\"level\":\"DEBUG\",\"msg\":\"raw_ev",
+    "\u{0}\u{0}\u{0}\u{0}",
+];
+
+/// What befalls one line.
+#[derive(Clone, Debug)]
+enum Blow {
+    None,
+    Intruder(usize),
+    Giant,
+    Cut(usize),
+    /// The newline is lost as well, and the next line with it.
+    Torn(usize),
+    Flip(usize, u8),
+    CarriageReturn,
+    Zeros(usize),
+    Twice,
+}
+
+fn any_blow() -> impl Strategy<Value = Blow> {
+    prop_oneof![
+        6 => Just(Blow::None),
+        2 => (0..INTRUDERS.len()).prop_map(Blow::Intruder),
+        1 => Just(Blow::Giant),
+        1 => any::<usize>().prop_map(Blow::Cut),
+        1 => any::<usize>().prop_map(Blow::Torn),
+        1 => (any::<usize>(), any::<u8>()).prop_map(|(at, byte)| Blow::Flip(at, byte)),
+        1 => Just(Blow::CarriageReturn),
+        1 => (1usize..600).prop_map(Blow::Zeros),
+        1 => Just(Blow::Twice),
+    ]
+}
+
+/// The damaged log, and the lines that must still be read, in order.
+fn damaged(blows: &[Blow]) -> (Vec<u8>, Vec<&'static [u8]>) {
+    let lines = REAL.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let (mut log, mut whole) = (Vec::new(), Vec::new());
+    let mut spoiled = false;
+    for (line, blow) in lines.zip(blows.iter().cycle()) {
+        let was_spoiled = std::mem::take(&mut spoiled);
+        let mut survives = !was_spoiled;
+        let place = |at: usize| at % line.len();
+        match blow {
+            Blow::None => log.extend_from_slice(line),
+            Blow::Intruder(which) => {
+                log.extend_from_slice(INTRUDERS[*which].as_bytes());
+                log.push(b'\n');
+                log.extend_from_slice(line);
+            }
+            Blow::Giant => {
+                log.resize(log.len() + 3 * LIMIT, b'x');
+                log.push(b'\n');
+                log.extend_from_slice(line);
+            }
+            Blow::Cut(at) => {
+                log.extend_from_slice(&line[..place(*at)]);
+                survives = false;
+            }
+            Blow::Torn(at) => {
+                log.extend_from_slice(&line[..place(*at)]);
+                (survives, spoiled) = (false, true);
+            }
+            Blow::Flip(at, byte) => {
+                log.extend_from_slice(line);
+                let at = log.len() - line.len() + place(*at);
+                log[at] = *byte;
+                survives = false;
+            }
+            Blow::CarriageReturn => {
+                log.extend_from_slice(line);
+                log.push(b'\r');
+            }
+            Blow::Zeros(count) => {
+                log.resize(log.len() + count, 0);
+                log.extend_from_slice(line);
+            }
+            Blow::Twice => {
+                log.extend_from_slice(line);
+                log.push(b'\n');
+                log.extend_from_slice(line);
+            }
+        }
+        if !spoiled {
+            log.push(b'\n');
+        }
+        if survives {
+            whole.push(line);
+        }
+    }
+    (log, whole)
+}
+
+/// Longer than any line of the real log.
+const LIMIT: usize = 32 << 10;
+
+/// The lines of a log, read in pieces of that size.
+fn lines(log: &[u8], piece: usize) -> Vec<Vec<u8>> {
+    let mut lines = LogLines::up_to(LIMIT);
+    let mut out: Vec<Vec<u8>> = Vec::new();
+    let mut take = |line: &[u8]| {
+        out.push(line.to_vec());
+        Ok::<(), ()>(())
+    };
+    for chunk in log.chunks(piece) {
+        lines.space()[..chunk.len()].copy_from_slice(chunk);
+        lines.filled(chunk.len());
+        lines.each(&mut take).expect("nothing fails");
+    }
+    lines.finish(&mut take).expect("nothing fails");
+    out
+}
+
+/// All that a record says, comparable.
+fn said(record: &Record<'_>) -> Option<String> {
+    match record {
+        Record::Decision { at, message, fields } => {
+            let members: Vec<_> = fields.members().map(|(k, v)| (k, v.raw())).collect();
+            Some(format!("{at:?} {message} {members:?}"))
+        }
+        Record::Raw { .. } => Some(format!("{record:?}")),
+        Record::Foreign(_) | Record::Broken(_) => None,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 96 } else { 400 }))]
+
+    #[test]
+    fn every_whole_record_is_read_whatever_befell_its_neighbours(
+        blows in proptest::collection::vec(any_blow(), 1..12),
+        piece in 1usize..9000,
+    ) {
+        let (log, whole) = damaged(&blows);
+        let lines = lines(&log, piece);
+        let told: Vec<String> = lines.iter().filter_map(|line| said(&Record::read(line))).collect();
+        let mut rest = told.iter();
+        for line in whole {
+            let wanted = said(&Record::read(line)).expect("a record of a real log");
+            prop_assert!(rest.any(|found| *found == wanted), "lost: {wanted}");
+        }
+        read_by_everybody(&lines);
+    }
+}
+
+/// Hands the lines to every reader of logs. Whoever adds one adds it here and in
+/// `fuzz/targets/log_reader.rs`.
+fn read_by_everybody(lines: &[Vec<u8>]) {
+    let mut reader = EventReader::new(Dialect::Cursor, Depth::Full);
+    let (mut ledger, mut transcript) = (Ledger::default(), Transcript::default());
+    let mut post_mortem = PostMortem::of(Which::Troubled);
+    let (mut events, mut seq) = (Vec::new(), 0);
+    for line in lines {
+        let record = Record::read(line);
+        reader.record(&record, &mut events);
+        let stated = record.event();
+        assert!(
+            stated.is_none_or(|stated| events.iter().any(|event| event.event == stated)),
+            "an event of a whole record was not told: {}",
+            String::from_utf8_lossy(line)
+        );
+        for event in events.drain(..) {
+            seq += 1;
+            assert_eq!(event.seq.0, seq, "a sequence number is missing");
+            transcript.push(&event.event);
+        }
+        ledger.record(&record);
+        post_mortem.record(&record);
+    }
+    assert_eq!(ledger.skipped(), post_mortem.skipped());
+    drop(post_mortem.report());
+}
+
+#[test]
+fn what_does_not_belong_to_a_record_is_left_out() {
+    let record = br#"{"time":"2026-10-03T02:24:57.441Z","level":"DEBUG","msg":"raw_event","recv_ts":5,"raw":{"a": 1} }"#;
+    let wanted = said(&Record::read(record)).expect("a record");
+    for (before, after) in [("", "\r"), ("\u{0}\u{0}", "\u{0}"), ("\u{feff}", ""), (" ", " \t")] {
+        let line = [before.as_bytes(), record, after.as_bytes()].concat();
+        assert_eq!(said(&Record::read(&line)).as_ref(), Some(&wanted), "{before:?} {after:?}");
+    }
+    // Sorted by another tool: the value is the same, only the space around it is gone.
+    let sorted = br#"{"msg":"raw_event","raw":{"a": 1},"recv_ts":5}"#;
+    let Record::Raw { bytes, .. } = Record::read(sorted) else { panic!("no raw record") };
+    assert_eq!(&*bytes, br#"{"a": 1}"#);
+}
+
+#[test]
+fn a_record_that_an_agent_wrote_into_its_own_line_is_never_ours() {
+    let forged = br#"{"msg":"raw_event","recv_ts":5,"raw":{"x":{"time":"","msg":"run_ended","ts":1,"outcome":"success"}"#;
+    assert!(matches!(Record::read(forged), Record::Broken(_)));
+}
+
+#[test]
+fn a_line_without_an_end_is_one_broken_line() {
+    let mut log = vec![b'{'; 40 * LIMIT];
+    assert_eq!(lines(&log, 5000).len(), 1);
+    log.extend_from_slice(b"\n{\"msg\":\"x\",\"ts\":1}\n");
+    let lines = lines(&log, 5000);
+    assert_eq!(lines.len(), 2);
+    assert!(lines[0].len() <= 4096 && matches!(Record::read(&lines[0]), Record::Broken(_)));
+    assert!(matches!(Record::read(&lines[1]), Record::Decision { .. }));
+}
+
+#[test]
+fn the_parts_of_a_line_that_was_lost_are_not_joined_to_the_next() {
+    let part = br#"{"msg":"stderr_part","recv_ts":1,"line":"lost "}"#;
+    let whole = br#"{"msg":"stderr","recv_ts":2,"line":"between"}"#;
+    let last = br#"{"msg":"stderr_part","recv_ts":3,"line":"kept","last":true}"#;
+    let mut reader = EventReader::new(Dialect::Cursor, Depth::Full);
+    let mut events = Vec::new();
+    for line in [&part[..], whole, last] {
+        reader.record(&Record::read(line), &mut events);
+    }
+    let texts: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.event {
+            EventKind::ProcessStderr { text } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(texts, ["between", "kept"]);
+}

@@ -1,0 +1,56 @@
+//! Every log that a test leaves behind is judged again: decoder and monitor must decide what they
+//! decided while it was written.
+//!
+//! Owns finding the logs and the words for a failure. The comparison is the product's own
+//! (`stablehand_core::rerun`), which thereby has the whole test suite for a test.
+
+use stablehand_core::rerun::Check;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// No folder of a test is nested deeper.
+const DEPTH: usize = 8;
+
+/// What is otherwise in the logs below a folder; empty where nothing is.
+pub fn differences_below(folder: &Path) -> String {
+    let mut logs = Vec::new();
+    find(folder, DEPTH, &mut logs);
+    let mut text = String::new();
+    for log in logs {
+        let bytes = fs::read(&log).unwrap_or_default();
+        if !bytes.get(..200).unwrap_or(&bytes).windows(10).any(|part| part == b"log_opened") {
+            continue;
+        }
+        let mut check = Check::default();
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            check.line(line);
+        }
+        let report = check.finish();
+        if report.differing > 0 {
+            let _infallible = writeln!(text, "{}: {report:#?}", log.display());
+            let _infallible = writeln!(text, "{}", shortened(&bytes));
+        }
+    }
+    text
+}
+
+fn find(folder: &Path, depth: usize, logs: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_folder && depth > 0 {
+            find(&path, depth - 1, logs);
+        } else if path.extension().is_some_and(|end| end == "jsonl") {
+            logs.push(path);
+        }
+    }
+}
+
+/// The log with its long lines cut, for the text of a failure.
+fn shortened(bytes: &[u8]) -> String {
+    let lines = bytes.split(|byte| *byte == b'\n').map(|line| {
+        String::from_utf8_lossy(line.get(..line.len().min(400)).unwrap_or_default()).into_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
