@@ -112,7 +112,9 @@ pub fn survey(source: &Source, scratch: &Path) -> Survey {
             }
         };
         read::each_event(dialect, item, databases, |events, _| {
-            events.iter().for_each(|(at, kind)| told(*at, kind));
+            for (at, kind) in events.iter() {
+                told(*at, kind);
+            }
             Ok(())
         })?;
         if turns > 0 {

@@ -22,7 +22,7 @@ impl Place {
         let root = tempfile::tempdir()?;
         let logs = root.path().join("logs");
         std::fs::create_dir(&logs)?;
-        let place = Place { logs, root };
+        let place = Place { root, logs };
         let files = [
             ("claude", "parallel", "claude/projects/-home-rider-stable/5ed8c9f2.jsonl"),
             ("claude", "delegate", "claude/projects/-home-rider-stable/2cf30200.jsonl"),

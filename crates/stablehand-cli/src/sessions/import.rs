@@ -13,7 +13,7 @@ use serde::Serialize;
 use stablehand::Agent;
 use stablehand_core::text::plain;
 use stablehand_core::time::UnixMillis;
-use stablehand_store::{Budget, Refreshed, Source, Store, StoreError, Survey, survey};
+use stablehand_store::{Budget, Refreshed, Source, Store, Survey, survey};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -95,8 +95,8 @@ pub(super) fn main(args: &ImportArgs) -> Result<u8, Failure> {
     let mut done = Done { dry_run: args.dry_run, found, indexed: 0, forgotten: 0 };
     if !args.dry_run && !sources.is_empty() {
         let mut store = open(&logs)?;
-        store.add_imports(&sources).map_err(failed)?;
-        let refreshed = store.refresh(Budget::UNLIMITED).map_err(failed)?;
+        store.add_imports(&sources)?;
+        let refreshed = store.refresh(Budget::UNLIMITED)?;
         (done.indexed, done.forgotten) = (refreshed.indexed, refreshed.forgotten);
     }
     if args.json {
@@ -177,8 +177,8 @@ fn forget(agents: &[Agent], logs: &Path, json: bool) -> Result<u8, Failure> {
     let mut refreshed = Refreshed::default();
     if logs.is_dir() {
         let mut store = open(logs)?;
-        store.drop_imports(&names).map_err(failed)?;
-        refreshed = store.refresh(Budget::UNLIMITED).map_err(failed)?;
+        store.drop_imports(&names)?;
+        refreshed = store.refresh(Budget::UNLIMITED)?;
     }
     let forgotten = refreshed.forgotten;
     if json {
@@ -195,29 +195,22 @@ fn open(logs: &Path) -> Result<Store, Failure> {
         Failure::new(format!("failed to make the folder `{}`: {error}", logs.display()))
             .hint("choose a folder that you may write to with --log-dir")
     })?;
-    Store::open(logs).map_err(failed)
-}
-
-fn failed(error: StoreError) -> Failure {
-    let newer = matches!(error, StoreError::Newer { .. });
-    let failure = Failure::new(stablehand::error_chain(&error));
-    if newer {
-        failure.hint("use that version, or remove the index: it can be made again")
-    } else {
-        failure
-    }
+    Ok(Store::open(logs)?)
 }
 
 /// Says which files could not be read.
 fn warn(found: &[Found]) {
-    let mut text = String::new();
     let all: Vec<_> = found.iter().flat_map(|it| &it.unreadable).collect();
-    for it in all.iter().take(MOST_NAMED) {
-        let line = format!("`{}` is left out: {}", it.path.display(), it.why);
-        text += &format!("{PROGRAM}: WARN {}\n", plain(&line));
-    }
+    let named = all.iter().take(MOST_NAMED);
+    let mut lines: Vec<String> = named
+        .map(|it| plain(&format!("`{}` is left out: {}", it.path.display(), it.why)))
+        .collect();
     if let Some(more) = all.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
-        text += &format!("{PROGRAM}: WARN and {more} more\n");
+        lines.push(format!("and {more} more"));
+    }
+    let mut text = String::new();
+    for line in lines {
+        text.extend([PROGRAM, ": WARN ", &line, "\n"]);
     }
     let _nobody_there = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
 }
@@ -240,18 +233,15 @@ fn text(done: &Done, env: &Env) -> String {
             (it.folder.display().to_string(), Look::Dim),
         ]);
     }
-    let mut text = table.render(Paint::new(env), 0);
-    text += &match (done.dry_run, done.indexed) {
-        (true, _) => "nothing was imported (--dry-run)\n".to_owned(),
-        (false, 0) => "all of it was in the index already\n".to_owned(),
-        (false, 1) => {
-            "1 transcript or log was new or changed, and is in the index now\n".to_owned()
-        }
+    let end = match (done.dry_run, done.indexed) {
+        (true, _) => "nothing was imported (--dry-run)".to_owned(),
+        (false, 0) => "all of it was in the index already".to_owned(),
+        (false, 1) => "1 transcript or log was new or changed, and is in the index now".to_owned(),
         (false, n) => {
-            format!("{n} transcripts and logs were new or changed, and are in the index now\n")
+            format!("{n} transcripts and logs were new or changed, and are in the index now")
         }
     };
-    text
+    table.render(Paint::new(env), 0) + &end + "\n"
 }
 
 /// `850 B`, `12.3 MB`.

@@ -21,6 +21,8 @@ mod hook_files;
 #[cfg(test)]
 mod hooks;
 #[cfg(test)]
+mod import;
+#[cfg(test)]
 mod interactive;
 #[cfg(test)]
 mod log;

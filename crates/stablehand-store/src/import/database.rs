@@ -238,7 +238,7 @@ fn look(path: &Path) -> Look {
 
 /// Copies that a kill left behind: nobody reads one for so long.
 fn clear(scratch: &Path) {
-    const AGE: std::time::Duration = std::time::Duration::from_secs(3600);
+    const AGE: std::time::Duration = std::time::Duration::from_hours(1);
     for entry in std::fs::read_dir(scratch).into_iter().flatten().flatten() {
         let is_copy = entry.file_name().to_string_lossy().starts_with(COPY);
         let modified = entry.metadata().and_then(|about| about.modified());

@@ -107,10 +107,8 @@ fn each_line(
             let mut bytes = Vec::new();
             (&file).take(MOST_OF_DOCUMENT + 1).read_to_end(&mut bytes).map_err(failed)?;
             let is_whole = bytes.len() as u64 <= MOST_OF_DOCUMENT;
-            let (part, most) = match is_whole {
-                true => (Part::Whole, bytes.len()),
-                false => (Part::First, HEAD_OF_DOCUMENT),
-            };
+            let part = if is_whole { Part::Whole } else { Part::First };
+            let most = if is_whole { bytes.len() } else { HEAD_OF_DOCUMENT };
             let bytes = bytes.get(..most).unwrap_or(&bytes);
             take(&Line { bytes, offset: 0, part, newline: false })
         }

@@ -26,7 +26,7 @@ use crate::time::UnixMillis;
 
 /// `<folder>/<session>.jsonl`, and `<folder>/<session>/subagents/agent-<id>.jsonl`.
 pub(in crate::decode) const FILES: TranscriptFiles = TranscriptFiles {
-    form: |name| name.ends_with(".jsonl").then_some(TranscriptForm::Lines),
+    form: |name| name.strip_suffix(".jsonl").is_some().then_some(TranscriptForm::Lines),
     workspace: None,
 };
 

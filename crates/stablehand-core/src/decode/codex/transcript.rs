@@ -30,10 +30,10 @@ const MOST_OVER: usize = 256;
 pub(in crate::decode) const FILES: TranscriptFiles = TranscriptFiles {
     form: |name| {
         let file = name.rsplit('/').next().filter(|file| file.starts_with("rollout-"))?;
-        if file.ends_with(".jsonl.zst") {
+        if file.strip_suffix(".jsonl.zst").is_some() {
             return Some(TranscriptForm::PackedLines);
         }
-        file.ends_with(".jsonl").then_some(TranscriptForm::Lines)
+        file.strip_suffix(".jsonl").is_some().then_some(TranscriptForm::Lines)
     },
     workspace: None,
 };

@@ -28,10 +28,10 @@ const CONTEXT: &str = "<session_context>";
 pub(in crate::decode) const FILES: TranscriptFiles = TranscriptFiles {
     form: |name| {
         let (_, file) = name.split_once("/chats/")?;
-        if file.ends_with(".jsonl") {
+        if file.strip_suffix(".jsonl").is_some() {
             return Some(TranscriptForm::Lines);
         }
-        let is_chat = file.starts_with("session-") && file.ends_with(".json");
+        let is_chat = file.starts_with("session-") && file.strip_suffix(".json").is_some();
         is_chat.then_some(TranscriptForm::Document)
     },
     workspace: Some(".project_root"),

@@ -17,10 +17,12 @@ use crate::time::UnixMillis;
 /// `opencode.db`, or another name for another channel; before that `storage/session/<project>/<id>.json`.
 pub(in crate::decode) const FILES: TranscriptFiles = TranscriptFiles {
     form: |name| {
-        if !name.contains('/') && name.starts_with("opencode") && name.ends_with(".db") {
+        if !name.contains('/') && name.starts_with("opencode") && name.strip_suffix(".db").is_some()
+        {
             return Some(TranscriptForm::Database);
         }
-        let is_session = name.starts_with("storage/session/") && name.ends_with(".json");
+        let is_session =
+            name.starts_with("storage/session/") && name.strip_suffix(".json").is_some();
         is_session.then_some(TranscriptForm::Tree)
     },
     workspace: None,

@@ -111,6 +111,7 @@ fn a_failure_and_a_compaction_are_told() {
 
 #[test]
 fn what_is_not_known_is_kept() {
+    use Unrecognized::{BadShape, Noise, NotAnObject, UnknownType};
     let told = lines(&[r#"{"type":"brand-new","x":1}"#, "[1]", "words", r#"{"type":"user"}"#]);
     let whys: Vec<_> = told
         .events
@@ -120,7 +121,6 @@ fn what_is_not_known_is_kept() {
             _ => None,
         })
         .collect();
-    use Unrecognized::{BadShape, Noise, NotAnObject, UnknownType};
     assert_eq!(whys, [UnknownType, NotAnObject, Noise, BadShape]);
     // Without a time of its own, the file's is taken; without an id, its name.
     assert_eq!(told.session()[0], Some("a-name"));

@@ -142,15 +142,13 @@ impl CodexTranscript {
         let mut kinds = Vec::new();
         let stream = &mut self.stream;
         let running = self.running.iter().position(|(_, tool)| tool.call.0 == id);
-        let (item, mut tool) = match running {
-            Some(known) => self.running.swap_remove(known),
-            None => {
-                stream.model_acts(&mut kinds);
-                let begin = || {
-                    kit::tool(id.to_owned(), "", Row::UNKNOWN, kit::given("", Row::UNKNOWN, None))
-                };
-                stream.calls.take_or_begin(id, &mut stream.ids, &mut kinds, begin)
-            }
+        let (item, mut tool) = if let Some(known) = running {
+            self.running.swap_remove(known)
+        } else {
+            stream.model_acts(&mut kinds);
+            let begin =
+                || kit::tool(id.to_owned(), "", Row::UNKNOWN, kit::given("", Row::UNKNOWN, None));
+            stream.calls.take_or_begin(id, &mut stream.ids, &mut kinds, begin)
         };
         let mut others = Vec::new();
         write(&mut tool, &mut others);
@@ -210,8 +208,8 @@ fn tool_of(id: String, name: &str, args: Value<'_>, text: &str, item: Value<'_>)
             ("command_execution", ToolKind::Execute, ToolInput::Command { command, cwd })
         }
         (_, "apply_patch") => {
-            let patch = said(args.get("input")).unwrap_or_else(|| text.to_owned());
-            let (kind, path) = patched(&patch);
+            let words = said(args.get("input")).unwrap_or_else(|| text.to_owned());
+            let (kind, path) = patched(&words);
             ("file_change", kind, ToolInput::Path { path })
         }
         (_, name) if name.starts_with("mcp__") => {
@@ -257,13 +255,13 @@ fn cwd(item: Value<'_>) -> Option<String> {
 }
 
 /// The first file of a patch, and what becomes of all.
-fn patched(patch: &str) -> (ToolKind, String) {
+fn patched(words: &str) -> (ToolKind, String) {
     let file = |line: &str| {
         let rest = line.strip_prefix("*** ")?;
         let (word, path) = rest.split_once(" File: ")?;
         Some((word.to_owned(), path.trim().to_owned()))
     };
-    let files: Vec<_> = patch.lines().filter_map(file).collect();
+    let files: Vec<_> = words.lines().filter_map(file).collect();
     let all_go = !files.is_empty() && files.iter().all(|(word, _)| word == "Delete");
     let kind = if all_go { ToolKind::Delete } else { ToolKind::Edit };
     (kind, files.into_iter().next().map(|(_, path)| path).unwrap_or_default())
