@@ -50,7 +50,7 @@ fn child() -> Any {
         // A run whose log grows, as far as the index is concerned.
         "fill" => {
             let _filler = Filler::start(&place);
-            std::thread::sleep(Duration::from_secs(30));
+            std::thread::sleep(Duration::from_mins(3));
         }
         "read" => {
             let mut store = Store::open(&place)?;
