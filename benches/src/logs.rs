@@ -19,7 +19,7 @@ pub const RARE_PHRASE: &str = "marmalade farrier";
 /// Words with the frequencies of a language: the second half as often as the first, and so on.
 #[derive(Debug)]
 pub struct Words {
-    words: Vec<String>,
+    ranked: Vec<String>,
     /// The sum of the weights up to each word.
     sums: Vec<f64>,
     random: u64,
@@ -33,7 +33,7 @@ impl Default for Words {
             sum
         });
         let sums = sums.collect();
-        Words { words: (0..VOCABULARY).map(word).collect(), sums, random: 0x5eed_0f57_ab1e_4a11 }
+        Words { ranked: (0..VOCABULARY).map(word).collect(), sums, random: 0x5eed_0f57_ab1e_4a11 }
     }
 }
 
@@ -56,7 +56,7 @@ fn word(mut number: usize) -> String {
 impl Words {
     /// The word of that rank; 0 is the most common.
     pub fn ranked(&self, rank: usize) -> &str {
-        self.words.get(rank).map_or("", String::as_str)
+        self.ranked.get(rank).map_or("", String::as_str)
     }
 
     fn chance(&mut self) -> u64 {
@@ -71,7 +71,7 @@ impl Words {
         for _ in 0..count {
             let at = (self.chance() >> 11) as f64 / (1u64 << 53) as f64 * total;
             let rank = self.sums.partition_point(|sum| *sum < at);
-            out.push_str(self.words.get(rank).map_or("", String::as_str));
+            out.push_str(self.ranked.get(rank).map_or("", String::as_str));
             out.push(' ');
         }
     }
@@ -102,7 +102,7 @@ fn log(words: &mut Words, number: usize, events: usize, has_rare: bool) -> Strin
         let _infallible = writeln!(
             out,
             r#"{{"time":"2026-01-01T00:00:00.000Z","level":"INFO",{rest}}}"#,
-            rest = rest.replace("@", &at.to_string())
+            rest = rest.replace('@', &at.to_string())
         );
     };
     ours(

@@ -87,7 +87,7 @@ pub struct ChoiceArgs {
     pub log_level: Level,
 
     /// Leave it to `stablehand sessions` to bring the log into the index, instead of doing so while
-    /// the agent works (also: STABLEHAND_NO_INDEX=1)
+    /// the agent works (also: `STABLEHAND_NO_INDEX=1`)
     #[arg(long, help_heading = "Log")]
     no_index: bool,
 

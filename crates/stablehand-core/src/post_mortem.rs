@@ -116,7 +116,7 @@ impl PostMortem {
                     let version = fields.get("v").and_then(Value::i64);
                     self.newer = version.filter(|v| *v > i64::from(crate::record::FORMAT));
                 }
-                "agent_spawned" | "spawn_failed" => self.begin(),
+                "agent_spawned" | "spawn_failed" => self.begin(&text("run").unwrap_or_default()),
                 _ => {}
             }
         }
@@ -153,7 +153,11 @@ impl PostMortem {
         Some(Report::of(&facts, self.runs, self.skipped, self.newer))
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self, id: &str) {
+        // A line that stands in the log twice begins nothing.
+        if !id.is_empty() && self.now.as_ref().is_some_and(|run| run.id == id) {
+            return;
+        }
         self.close(false);
         self.runs += 1;
         let program = self.program.clone();

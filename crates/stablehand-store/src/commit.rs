@@ -8,8 +8,10 @@ use crate::state::Known;
 use crate::write::{self, Writer};
 use crate::{Store, StoreError};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use stablehand_core::chronicle::Row;
 use stablehand_core::id::digest64;
 use stablehand_core::redact::Redactor;
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// The number of a log counts the seconds from here, the beginning of 2020.
@@ -168,10 +170,31 @@ fn put(
     ])?;
     indexer.chronicle.flush(&mut indexer.rows);
     let writer = Writer { db, log: known.id, source: LOG, redactor, words };
-    for row in indexer.rows.get(first_row..).unwrap_or_default() {
-        writer.put(row)?;
+    let rows = indexer.rows.get(first_row..).unwrap_or_default();
+    // Of a row that changed several times, only the last is worth writing.
+    let last: HashMap<Number<'_>, usize> =
+        rows.iter().enumerate().filter_map(|(at, row)| Some((number(row)?, at))).collect();
+    for (at, row) in rows.iter().enumerate() {
+        if number(row).is_none_or(|number| last.get(&number) == Some(&at)) {
+            writer.put(row)?;
+        }
     }
     Ok(Put::Written(known, beaten))
+}
+
+/// What a row replaces: table, numbers, and for files the path.
+type Number<'r> = (u8, u32, u32, &'r str);
+
+fn number(row: &Row) -> Option<Number<'_>> {
+    Some(match row {
+        Row::Run(it) => (0, it.run, 0, ""),
+        Row::Turn(it) => (1, it.run, it.turn, ""),
+        Row::Tool(it) => (2, it.run, it.tool, ""),
+        Row::Question(it) => (3, 0, it.question, ""),
+        Row::Verdict(it) => (4, it.run, it.verdict, ""),
+        Row::File(it) => (5, it.run, it.how as u32, &it.path),
+        Row::Passage(_) => return None,
+    })
 }
 
 impl Indexer {

@@ -25,7 +25,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const BATCH: Batch = Batch { rows: 2000, text: 1 << 20, time: Duration::from_millis(300) };
 
 /// With less room on the disk than this, the log needs it more.
-const ROOM: u64 = 256 << 20;
+const ROOM: u128 = 256 << 20;
 
 /// Somebody who fills the index with the log of a run. It stops when this is dropped, at once or a
 /// little later; nobody waits.
@@ -166,7 +166,7 @@ impl Following<'_> {
 /// Whether the disk has room for an index beside the log.
 fn has_room(folder: &Path) -> bool {
     nix::sys::statvfs::statvfs(folder).is_ok_and(|about| {
-        u64::from(about.blocks_available()).saturating_mul(about.fragment_size().into()) >= ROOM
+        u128::from(about.blocks_available()) * u128::from(about.fragment_size()) >= ROOM
     })
 }
 

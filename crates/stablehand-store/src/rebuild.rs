@@ -15,7 +15,7 @@ const BEGIN: &str = "index-";
 const END: &str = ".tmp";
 
 /// One that was not written to for so long, by a process that is gone, is nobody's.
-const ABANDONED: Duration = Duration::from_secs(60);
+const ABANDONED: Duration = Duration::from_mins(1);
 
 /// Several may be made by one process.
 static COUNT: AtomicU32 = AtomicU32::new(0);

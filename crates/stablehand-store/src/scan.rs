@@ -148,9 +148,9 @@ impl Store {
     ) -> Result<bool, StoreError> {
         match scan.budget.0 {
             // Whoever has little time wants to see the newest.
-            Some(_) => changed.sort_unstable_by(|a, b| b.mtime_ms.cmp(&a.mtime_ms)),
+            Some(_) => changed.sort_unstable_by_key(|log| std::cmp::Reverse(log.mtime_ms)),
             None => {
-                changed.sort_unstable_by(|a, b| (a.mtime_ms, &a.path).cmp(&(b.mtime_ms, &b.path)))
+                changed.sort_unstable_by(|a, b| (a.mtime_ms, &a.path).cmp(&(b.mtime_ms, &b.path)));
             }
         }
         let bytes = changed.iter().map(|log| log.size).sum();

@@ -7,10 +7,14 @@
 use stablehand_core::rerun::Check;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// No folder of a test is nested deeper.
 const DEPTH: usize = 8;
+
+/// So much of a log is judged; those that are longer are the same line again and again.
+const MOST: u64 = 16 << 20;
 
 /// What is otherwise in the logs below a folder; empty where nothing is.
 pub fn differences_below(folder: &Path) -> String {
@@ -18,7 +22,7 @@ pub fn differences_below(folder: &Path) -> String {
     find(folder, DEPTH, &mut logs);
     let mut text = String::new();
     for log in logs {
-        let bytes = fs::read(&log).unwrap_or_default();
+        let bytes = beginning(&log);
         if !bytes.get(..200).unwrap_or(&bytes).windows(10).any(|part| part == b"log_opened") {
             continue;
         }
@@ -33,6 +37,19 @@ pub fn differences_below(folder: &Path) -> String {
         }
     }
     text
+}
+
+/// The log, as far as it is judged: whole lines only.
+fn beginning(log: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // One that is being renamed may be gone by now.
+    let Ok(file) = fs::File::open(log) else { return bytes };
+    let _read_so_far = file.take(MOST).read_to_end(&mut bytes);
+    if bytes.len() as u64 == MOST {
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        bytes.truncate(whole);
+    }
+    bytes
 }
 
 fn find(folder: &Path, depth: usize, logs: &mut Vec<PathBuf>) {

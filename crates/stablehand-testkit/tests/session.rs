@@ -50,6 +50,8 @@ fn one_prompt_gives_its_events_and_an_outcome() {
     assert!(outcome.is_success());
     assert_eq!(outcome.session(), Some(&SessionId("s1".into())));
     assert!(outcome.log.exists() && outcome.log.to_string_lossy().contains("s1"));
+    let differences = stablehand_testkit::judged::differences_below(place.path());
+    assert_eq!(differences, "", "judged again, the log differs");
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub(super) fn ask<T>(
         }
         answered => answered,
     };
-    let (answer, refreshed) = answered.map_err(|error| explain(&error, folder))?;
+    let (answer, refreshed) = answered.map_err(Failure::from)?;
     for (path, why) in &refreshed.unreadable {
         say(&format!("WARN failed to read the log `{}`: {why}", path.display()));
     }
@@ -80,25 +80,6 @@ fn refresh(env: &Env, store: &mut Store, pace: Pace) -> Result<Refreshed, StoreE
     };
     let mut waiting = Waiting::new(env);
     store.refresh_watched(budget, &mut |advance| waiting.tell(advance))
-}
-
-fn explain(error: &StoreError, folder: &Path) -> Failure {
-    let failure = Failure::new(error_chain(error));
-    match error {
-        StoreError::Newer { .. } => failure.hint(
-            "use that version, or remove the index: it is made again from the logs, which stay",
-        ),
-        StoreError::Read { .. } | StoreError::Write { .. } => {
-            failure.hint("see to the folder and its owner, or name another with --log-dir")
-        }
-        StoreError::Foreign { .. } => failure.hint("it is the agent's own; it may be in use"),
-        StoreError::Locked { .. } => failure.hint("wait for it to end, and try again"),
-        error if error.is_busy() => failure.hint("another process is writing; try again"),
-        StoreError::Database { .. } => failure.hint(format!(
-            "see to the disk and the folder; the index can be removed (`{}`), the logs are whole",
-            folder.join(FILE).display()
-        )),
-    }
 }
 
 /// Whether somebody still writes this log.

@@ -208,7 +208,10 @@ fn warn(found: &[Found]) {
     if let Some(more) = all.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
         lines.push(format!("and {more} more"));
     }
-    let text: String = lines.iter().map(|line| format!("{PROGRAM}: WARN {line}\n")).collect();
+    let mut text = String::new();
+    for line in lines {
+        text.extend([PROGRAM, ": WARN ", &line, "\n"]);
+    }
     let _nobody_there = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
 }
 

@@ -131,7 +131,7 @@ fn is_log(path: &Path) -> bool {
         return false;
     };
     matches!(Record::read(first), Record::Decision { message, fields, .. }
-        if message == "log_opened" && fields.get("v").is_some() && fields.get("program").is_some())
+        if message == "log_opened" && fields.get("v").is_some() && fields.get("dialect").is_some())
 }
 
 /// Removes what is to go; what cannot be removed, or is written after all, stays.

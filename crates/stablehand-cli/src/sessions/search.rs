@@ -26,7 +26,8 @@ pub struct SearchArgs {
     #[command(flatten)]
     select: SelectArgs,
 
-    /// Only in what a tool was given and gave back: its name (Bash) or its sort (execute, edit, read …)
+    /// Only in what a tool was given and gave back: a part of its name (bash, shell) or its sort
+    /// (execute, edit, read …)
     #[arg(long, value_name = "TOOL")]
     tool: Option<String>,
 

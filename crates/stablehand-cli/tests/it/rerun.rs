@@ -141,9 +141,8 @@ fn a_log_of_an_older_version_is_checked_as_far_as_that_goes() {
     let log = fs::read_to_string(&path).unwrap();
     let new = ["monitor_started", "monitor_told", "witness_asked"];
     let old: String = log
-        .lines()
+        .split_inclusive('\n')
         .filter(|line| !new.iter().any(|msg| line.contains(&format!(r#""msg":"{msg}""#))))
-        .map(|line| format!("{line}\n"))
         .collect();
     fs::write(&path, format!("{old}{{\"time\":\"torn")).unwrap();
     let checked = replay(&env, &["--check"]).finish();

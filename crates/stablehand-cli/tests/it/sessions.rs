@@ -1,8 +1,12 @@
 //! `stablehand sessions`: what is left of runs, shown, exported, followed and resumed.
 
 mod export;
+mod ls;
+mod prune;
 mod resume;
+mod search;
 mod show;
+mod stats;
 mod tail;
 
 use crate::support::bins;
@@ -98,6 +102,8 @@ impl Written {
     }
 
     fn save(&self, env: &TestEnv, name: &str) -> PathBuf {
+        // What nobody ran would not be judged as it is written here.
+        env.damages_logs();
         fs::create_dir_all(env.log_dir()).unwrap();
         let path = env.log_dir().join(name);
         fs::write(&path, self.lines.join("\n") + "\n").unwrap();

@@ -6,6 +6,7 @@
 //! has the same list for people; a test holds the two together.
 
 mod ends;
+mod habits;
 mod ours;
 mod said;
 mod silence;
@@ -340,8 +341,10 @@ pub(super) fn find(facts: &Facts) -> (Vec<Finding>, Vec<Finding>) {
     let (mut causes, remarks): (Vec<_>, Vec<_>) =
         found.partition(|finding| finding.explains && !facts.ended_well());
     causes.sort_by_key(|finding| finding.sure);
-    let sure = causes.first().is_some_and(|first| first.sure == Sure::Certain);
-    causes.retain(|finding| !sure || finding.sure != Sure::Possible);
+    let surest = causes.first().map_or(Sure::Possible, |first| first.sure);
+    causes.retain(|finding| surest != Sure::Certain || finding.sure != Sure::Possible);
+    // It is all that is left to say of a tool where nothing else is.
+    causes.retain(|finding| surest == Sure::Possible || finding.kind != CauseKind::ToolSilent);
     causes.truncate(NAMED);
     (causes, remarks)
 }

@@ -99,3 +99,46 @@ fn a_lane_is_used_again_when_it_is_free() {
         [(Track::Tool, 0, 1_004, 2_005, "echo two"), (Track::Tool, 0, 2_005, 3_006, "echo one")]
     );
 }
+
+#[test]
+fn every_recording_has_a_timeline_that_holds_together() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let mut seen = 0;
+    for folder in std::fs::read_dir(fixtures).unwrap().flatten() {
+        let dialect = folder.file_name().to_string_lossy().into_owned();
+        if stablehand_core::Dialect::by_name(&dialect).is_none() {
+            continue;
+        }
+        for file in std::fs::read_dir(folder.path()).unwrap().flatten() {
+            let name = file.file_name().to_string_lossy().into_owned();
+            // The last line of one is torn on purpose, and would be no record.
+            if !name.ends_with(".ndjson") || name.starts_with("torn") {
+                continue;
+            }
+            let path = format!("{dialect}/{name}");
+            let lines = i64::try_from(recording(&path).lines().count()).unwrap();
+            if lines == 0 {
+                continue;
+            }
+            let times: Vec<i64> = (1..=lines).map(|line| 700 * line).collect();
+            let timeline = timeline(&dialect, &path, &times);
+            assert_holds_together(&timeline, &path);
+            seen += 1;
+        }
+    }
+    assert!(seen > 50, "{seen}");
+}
+
+fn assert_holds_together(timeline: &Timeline, path: &str) {
+    assert!(timeline.spans.windows(2).all(|pair| pair[0].lane <= pair[1].lane), "{path}");
+    for (number, lane) in timeline.lanes.iter().enumerate() {
+        let here: Vec<_> = timeline.spans.iter().filter(|span| span.lane == number).collect();
+        assert!(!here.is_empty(), "{path}: an empty lane {lane:?}");
+        for span in &here {
+            assert!(span.start_ms <= span.end_ms && span.end_ms <= timeline.length_ms, "{path}");
+        }
+        for pair in here.windows(2) {
+            assert!(pair[0].end_ms <= pair[1].start_ms, "{path}: {:?} over {:?}", pair[0], pair[1]);
+        }
+    }
+}

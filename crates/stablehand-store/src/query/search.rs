@@ -43,7 +43,7 @@ pub struct Search {
     pub filter: Filter,
     /// In runs that ended so; empty for all. `running` and `unfinished` are those without an end.
     pub outcomes: Vec<String>,
-    /// In what a tool of this name or sort was given and gave back.
+    /// In what a tool was given and gave back that has this in its name, or is of this sort.
     pub tool: Option<String>,
     /// In texts of these kinds; empty for all.
     pub kinds: Vec<PassageKind>,
@@ -209,7 +209,7 @@ impl<'a> Hunt<'a> {
     fn runs_with_tool(&self) -> rusqlite::Result<Option<HashSet<(i64, u32)>>> {
         let Some(tool) = &self.wanted.tool else { return Ok(None) };
         let mut ask = self.db.prepare_cached(
-            "SELECT DISTINCT log, run FROM tools WHERE lower(name) = lower(?1) OR kind = lower(?1)",
+            "SELECT DISTINCT log, run FROM tools WHERE instr(lower(name), lower(?1)) OR kind = lower(?1)",
         )?;
         let rows = ask.query_map([tool], |row| Ok((row.get(0)?, row.get(1)?)))?;
         rows.collect::<rusqlite::Result<_>>().map(Some)

@@ -21,7 +21,7 @@ pub(crate) fn command(role: &str, place: &Path) -> Any<Command> {
 
 /// Waits for it, with a bound; whether it did what it should.
 pub(crate) fn wait(mut child: Child) -> Any<bool> {
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_mins(1);
     while Instant::now() < until {
         if let Some(status) = child.try_wait()? {
             return Ok(status.success());

@@ -7,4 +7,5 @@ mod fill;
 mod grows;
 mod many;
 mod odd;
+mod query;
 mod support;

@@ -131,7 +131,7 @@ fn a_folder_with_very_many_logs() -> Any {
     let mut store = Store::open(folder.path())?;
     assert_eq!(store.refresh(Budget::UNLIMITED)?.indexed, 10_000);
     let took = began.elapsed();
-    assert!(took < Duration::from_secs(60), "{took:?}");
+    assert!(took < Duration::from_mins(1), "{took:?}");
     let began = Instant::now();
     assert_eq!(store.refresh(Budget::UNLIMITED)?.indexed, 0);
     assert!(began.elapsed() < took, "{:?}", began.elapsed());

@@ -61,9 +61,10 @@ pub(crate) fn log(id: &str, second: u64, runs: u32, calls: u32) -> String {
             ));
         }
         raw(r#""type":"result","subtype":"success","is_error":false,"duration_ms":20,"result":"done""#.into());
-        line(format!(
-            r#""msg":"agent_exited","ts":TS,"event":{{"type":"process.exited","exit":{{"code":0}},"forced":false,"leaked":0}}"#
-        ));
+        line(
+            r#""msg":"agent_exited","ts":TS,"event":{"type":"process.exited","exit":{"code":0},"forced":false,"leaked":0}"#
+                .into(),
+        );
         line(format!(
             r#""msg":"run_ended","ts":TS,"outcome":"success","ended_by":"agent","exit_code":0,"session_id":"{id}-s{run}","text":"the agent succeeded""#
         ));

@@ -139,7 +139,7 @@ impl Page {
 
     fn cause(&mut self, cause: &Cause) {
         let (name, painted) = match cause.sure {
-            Sure::Certain => ("certain", self.paint.good("certain")),
+            Sure::Certain => ("certain", self.paint.bold("certain")),
             Sure::Likely => ("likely", self.paint.warn("likely")),
             Sure::Possible => ("possible", self.paint.dim("possible")),
         };

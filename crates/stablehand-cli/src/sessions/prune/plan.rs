@@ -192,7 +192,7 @@ mod tests {
                 known("empty", 30, &[]),
             ]
         };
-        let week = Some(Duration::from_secs(7 * 86_400));
+        let week = Some(Duration::from_hours(7 * 24));
         let wish = Wish { older_than: week, max_bytes: None, also_failed: false };
         let now = UnixMillis(100 * DAY);
         let (going, staying) = names(&plan(all(), &wish, now));
@@ -231,7 +231,7 @@ mod tests {
         if let Some(log) = &mut it.log {
             log.last = Some(UnixMillis(99 * DAY));
         }
-        let week = Some(Duration::from_secs(7 * 86_400));
+        let week = Some(Duration::from_hours(7 * 24));
         let wish = Wish { older_than: week, max_bytes: None, also_failed: false };
         assert_eq!(names(&plan(vec![it], &wish, UnixMillis(100 * DAY))).1, ["a: recent"]);
     }

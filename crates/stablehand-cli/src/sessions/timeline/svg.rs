@@ -268,14 +268,16 @@ impl Picture<'_> {
             );
             text.width() as f64 * LETTER
         };
-        if wide > 40.0 && track != Track::Silence {
-            write(ink, x + 5.0, letters(wide - 10.0));
-            return inked;
-        }
         let mark = colour::is_mark(track, span);
         let off = if mark { 9.0 } else { 4.0 };
         let end = x + if mark { off } else { wide + off };
         let (right, left) = (letters(next - end - 5.0), letters(x - off - inked - 8.0));
+        let inside = letters(wide - 10.0);
+        let few = inside < name.width().min(9) && right.max(left) > inside + 3;
+        if inside > 3 && !few && track != Track::Silence {
+            write(ink, x + 5.0, inside);
+            return inked;
+        }
         let whole = name.width() <= right;
         // Hooks call often, and their names say little: whole or not at all.
         if track == Track::Hook && !whole {

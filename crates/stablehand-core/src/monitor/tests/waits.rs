@@ -103,7 +103,7 @@ fn only(limit: TimeLimit, value: Duration) -> Limits {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 500, ..ProptestConfig::default() })]
 
     #[test]
     fn a_limit_ends_a_run_exactly_where_a_longer_silence_was_measured(

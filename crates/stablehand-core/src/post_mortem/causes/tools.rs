@@ -1,79 +1,12 @@
 //! Tools: one that waits, one that never ends, one that nobody allowed, and the same again and again.
 
+use super::habits;
 use super::silence::{Work, with_cpu, work_of};
 use super::{CauseKind, Finding};
 use crate::event::{OpenTool, ProcessRow, SessionEnd, ToolClass, VerdictKind};
 use crate::post_mortem::Sure;
 use crate::post_mortem::facts::{Facts, Judged, Seen};
 use crate::post_mortem::words;
-
-/// Commands that ask somebody, as words that follow each other.
-const ASKS: &[&str] = &[
-    "sudo",
-    "su",
-    "ssh",
-    "passwd",
-    "vi",
-    "vim",
-    "nano",
-    "emacs",
-    "less",
-    "more",
-    "man",
-    "top",
-    "htop",
-    "git rebase -i",
-    "git rebase --interactive",
-    "git add -p",
-    "git add -i",
-    "npm init",
-    "npm login",
-    "npx",
-    "docker run -it",
-    "docker exec -it",
-    "psql",
-    "mysql",
-    "gdb",
-    "gh auth login",
-    "read",
-];
-
-/// Commands that go on until somebody ends them.
-const ENDLESS: &[&str] = &[
-    "npm start",
-    "npm run dev",
-    "npm run start",
-    "npm run watch",
-    "yarn dev",
-    "yarn start",
-    "pnpm dev",
-    "pnpm start",
-    "bun dev",
-    "vite",
-    "next dev",
-    "ng serve",
-    "webpack serve",
-    "nodemon",
-    "serve",
-    "watch",
-    "--watch",
-    "tail -f",
-    "tail -F",
-    "journalctl -f",
-    "flask run",
-    "runserver",
-    "http.server",
-    "uvicorn",
-    "gunicorn",
-    "rails s",
-    "rails server",
-    "cargo watch",
-    "docker compose up",
-    "docker-compose up",
-    "jupyter",
-    "sleep infinity",
-    "sleep inf",
-];
 
 /// The ends of a question at a terminal, in small letters.
 const QUESTIONS: &[&str] = &["y/n", "yes/no", "press ", "continue?", "password", "[y]", "enter to"];
@@ -110,17 +43,9 @@ fn rows_seen<'r>(judged: &Judged, rows: impl Iterator<Item = &'r ProcessRow>) ->
     Seen::new(judged.seen.at, "evidence", &format!("processes: {}", list.join(", ")))
 }
 
-/// Whether a command holds these words, one after another.
-fn holds(command: &str, phrase: &str) -> bool {
-    let separators = |c: char| c.is_whitespace() || matches!(c, ';' | '|' | '&' | '(' | ')');
-    let words: Vec<&str> = command.split(separators).filter(|word| !word.is_empty()).collect();
-    let phrase: Vec<&str> = phrase.split(' ').collect();
-    words.windows(phrase.len()).any(|window| window == phrase.as_slice())
-}
-
-fn find_command<'f>(judged: &'f Judged, phrases: &[&str]) -> Option<&'f OpenTool> {
+fn find_command(judged: &Judged, is: fn(&str) -> bool) -> Option<&OpenTool> {
     let mut commands = judged.evidence.open_tools.iter().filter(|tool| is_command(tool));
-    commands.find(|tool| phrases.iter().any(|phrase| holds(&tool.command, phrase)))
+    commands.find(|tool| is(&tool.command))
 }
 
 pub(super) fn livelock(facts: &Facts) -> Option<Finding> {
@@ -198,7 +123,7 @@ pub(super) fn waits_for_key(facts: &Facts) -> Option<Finding> {
 
 pub(super) fn waits_for_input(facts: &Facts) -> Option<Finding> {
     let judged = stuck(facts).filter(|judged| work_of(&judged.evidence) != Work::Busy)?;
-    let tool = find_command(judged, ASKS)?;
+    let tool = find_command(judged, habits::asks)?;
     below(facts, judged).next()?;
     let why =
         "The command is one that asks somebody, and nobody is there; it runs and does nothing.";
@@ -214,7 +139,7 @@ pub(super) fn waits_for_input(facts: &Facts) -> Option<Finding> {
 
 pub(super) fn endless_command(facts: &Facts) -> Option<Finding> {
     let judged = stuck(facts)?;
-    let tool = find_command(judged, ENDLESS)?;
+    let tool = find_command(judged, habits::never_ends)?;
     let why = "The command is one that never ends by itself, and the agent waits for its end.";
     let finding = Finding::new(CauseKind::EndlessCommand, Sure::Likely, why);
     let finding = finding.seen(&tool_seen(judged, tool)).seen(&judged.seen);
@@ -239,7 +164,7 @@ pub(super) fn waits_for_permission(facts: &Facts) -> Option<Finding> {
         .or_else(|| tools.iter().find(|tool| tool.class == ToolClass::Local))?;
     let (sure, why) = if is_command(tool) {
         let why = "The agent says that a command runs, but no process of it exists: most likely it waits \
-                   for a permission that nobody can give here.";
+                   for a permission that nobody can give here, unless the end of it was lost.";
         (Sure::Likely, why)
     } else {
         let why = "A tool that takes moments did not come back, and nothing is at work: it may wait for a \

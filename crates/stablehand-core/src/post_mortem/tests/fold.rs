@@ -67,6 +67,13 @@ fn the_run_that_ended_badly_is_meant_unless_another_is_named() {
 }
 
 #[test]
+fn a_record_that_stands_there_twice_begins_no_second_run() {
+    let log = good(Log::begun().spawned("r1").spawned("r1"));
+    let report = log.report();
+    assert_eq!((report.run.of, report.standing), (1, Standing::Well));
+}
+
+#[test]
 fn what_it_was_doing_is_said_in_words() {
     let cases = [
         (Log::new(), "It had said nothing at all."),

@@ -182,7 +182,7 @@ impl<'h, 'a> Hits<'h, 'a> {
         let Some(tool) = it.tool else { return Ok(false) };
         let mut ask = self.hunt.db.prepare_cached(
             "SELECT 1 FROM tools WHERE log = ? AND run = ? AND tool = ?
-             AND (lower(name) = lower(?4) OR kind = lower(?4))",
+             AND (instr(lower(name), lower(?4)) OR kind = lower(?4))",
         )?;
         ask.exists(rusqlite::params![it.id >> 32, it.run, tool, name])
     }

@@ -253,7 +253,7 @@
       pen.setLineDash([]);
     }
     if (span === selected || span === hovered || (current >= 0 && matches[current] === span.index)) {
-      pen.strokeStyle = span === hovered && span !== selected ? palette.dim : palette.accent;
+      pen.strokeStyle = span === hovered && span !== selected ? palette.dim : palette.ink;
       pen.lineWidth = 2;
       pen.stroke();
     }
@@ -264,17 +264,19 @@
   function write(pen, row, span, at, x, wide, silence) {
     const seen = Math.max(x, LABELS), inside = Math.min(x + wide, width) - seen - 10;
     const middle = row.top + LANE / 2 + 0.5;
-    if (inside > 26 && !silence) {
-      pen.fillStyle = palette[colours[span.colour][2]];
-      pen.fillText(cut(pen, nameOf(span), inside), seen + 5, middle);
-      return;
-    }
+    const name = nameOf(span);
     // Beside it; at the left only where the name does not fit at the right, and there is more room.
     const next = row.spans[at + 1], off = span.mark ? 9 : 5;
     const begin = Math.max(x + wide, LABELS) + off, ending = x - off;
     const right = Math.min(next ? xOf(next.start_ms) - (next.mark ? 6 : 0) : width, width) - begin - 6;
     const left = Math.min(ending, width) - row.inked - 10;
-    const name = nameOf(span);
+    const within = cut(pen, name, inside);
+    // In it, unless nothing but a few letters would be seen there and more beside it.
+    if (inside > 26 && !silence && (within === name || inside > 64 || Math.max(left, right) < inside + 20)) {
+      pen.fillStyle = palette[colours[span.colour][2]];
+      pen.fillText(within, seen + 5, middle);
+      return;
+    }
     const whole = cut(pen, name, right) === name;
     // Hooks call often, and their names say little: whole or not at all.
     if (row.track === "hook" && !whole) return;
