@@ -132,7 +132,10 @@ impl Store {
                 break;
             }
         }
-        self.refresh_imports(scan.budget, &mut done)?;
+        match self.refresh_imports(scan.budget, &mut done) {
+            Err(error) if error.is_busy() => done.behind += 1,
+            imported => imported?,
+        }
         Ok(done)
     }
 
