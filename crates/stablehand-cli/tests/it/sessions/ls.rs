@@ -23,11 +23,10 @@ fn ids(listed: &[Value]) -> Vec<&str> {
 /// Three sessions of three agents on three days.
 fn three(env: &TestEnv) {
     let work = Path::new("/home/rider/hay");
-    for (n, (agent, outcome)) in
-        [("cursor", "success"), ("claude", "hung"), ("codex", "agent_error")].iter().enumerate()
-    {
+    let three = [("cursor", "success"), ("claude", "hung"), ("codex", "agent_error")];
+    for (day, (agent, outcome)) in (0..).zip(three) {
         let mut log = Written::new("cursor");
-        log.later(n as i64 * 86_400_000).spawned(&format!("r-{agent}"), agent, json!({}));
+        log.later(day * 86_400_000).spawned(&format!("r-{agent}"), agent, json!({}));
         log.later(10).session(&format!("s-{agent}"), &work.join(agent));
         log.later(10).user(&format!("feed the {agent}")).says("Fed.").later(990).ended(outcome);
         log.save(env, &format!("{agent}.jsonl"));
