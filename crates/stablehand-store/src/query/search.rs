@@ -157,6 +157,8 @@ struct Hunt<'a> {
     wanted: &'a Search,
     /// The question for the index of words.
     words: Option<String>,
+    /// All that the index has found, the last first, where asking it again would take as long.
+    ids: Option<Vec<i64>>,
     /// The runs that fit, by log, where there is a filter about runs.
     runs: Option<HashMap<i64, HashSet<u32>>>,
     /// Logs in the order in which they are to be asked.
@@ -170,7 +172,17 @@ impl<'a> Hunt<'a> {
         is_written: IsWritten<'_>,
     ) -> rusqlite::Result<Self> {
         let words = wanted.terms.in_index();
-        let mut hunt = Hunt { db, wanted, words, runs: None, logs: Vec::new() };
+        let ids = match &words {
+            Some(words) if wanted.terms.has_beginning() => {
+                let mut ask = db.prepare_cached("SELECT rowid FROM words WHERE words MATCH ?")?;
+                let ids = ask.query_map([words], |row| row.get(0))?;
+                let mut ids: Vec<i64> = ids.collect::<rusqlite::Result<_>>()?;
+                ids.sort_unstable_by(|a, b| b.cmp(a));
+                Some(ids)
+            }
+            _ => None,
+        };
+        let mut hunt = Hunt { db, wanted, words, ids, runs: None, logs: Vec::new() };
         if !wanted.filter.is_open() || !wanted.outcomes.is_empty() || wanted.tool.is_some() {
             hunt.choose_runs(is_written)?;
         }

@@ -194,23 +194,40 @@ impl Store {
     /// Of each id as much as tells it from all others, in their order.
     pub fn short_ids(&self, chats: &[&str]) -> Result<Vec<String>, StoreError> {
         self.ask(|db| {
+            if chats.len() > ONE_BY_ONE {
+                let mut ask = db.prepare_cached("SELECT DISTINCT chat FROM runs ORDER BY chat")?;
+                let all = ask.query_map([], |row| row.get(0))?;
+                let all: Vec<String> = all.collect::<rusqlite::Result<_>>()?;
+                let short = |chat: &&str| {
+                    let place = all.partition_point(|other| other.as_str() < *chat);
+                    let mut after = all.get(place..).unwrap_or_default().iter();
+                    let after = after.find(|other| other.as_str() != *chat);
+                    let before = place.checked_sub(1).and_then(|place| all.get(place));
+                    shortened(chat, before.map(String::as_str), after.map(String::as_str))
+                };
+                return Ok(chats.iter().map(short).collect());
+            }
             let mut before = db.prepare_cached("SELECT max(chat) FROM runs WHERE chat < ?")?;
             let mut after = db.prepare_cached("SELECT min(chat) FROM runs WHERE chat > ?")?;
             let mut shorts = Vec::with_capacity(chats.len());
             for chat in chats {
-                // In their order, the one most like it is next to it.
-                let mut needed = SHORTEST;
-                for ask in [&mut before, &mut after] {
-                    let next: Option<String> = ask.query_row([chat], |row| row.get(0))?;
-                    let next = next.unwrap_or_default();
-                    let same = chat.chars().zip(next.chars()).take_while(|(a, b)| a == b);
-                    needed = needed.max(same.count() + 1);
-                }
-                shorts.push(chat.chars().take(needed).collect());
+                let before: Option<String> = before.query_row([chat], |row| row.get(0))?;
+                let after: Option<String> = after.query_row([chat], |row| row.get(0))?;
+                shorts.push(shortened(chat, before.as_deref(), after.as_deref()));
             }
             Ok(shorts)
         })
     }
+}
+
+/// In the order of ids the one most like another is next to it.
+fn shortened(chat: &str, before: Option<&str>, after: Option<&str>) -> String {
+    let mut needed = SHORTEST;
+    for next in [before, after].into_iter().flatten() {
+        let same = chat.chars().zip(next.chars()).take_while(|(a, b)| a == b);
+        needed = needed.max(same.count() + 1);
+    }
+    chat.chars().take(needed).collect()
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<RunOf> {

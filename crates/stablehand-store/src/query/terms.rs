@@ -87,9 +87,29 @@ impl Terms {
         (!known.is_empty()).then(|| known.join(" OR "))
     }
 
+    /// Whether the index is asked for a beginning. It then gathers everything that begins so before
+    /// it answers at all.
+    pub(super) fn has_beginning(&self) -> bool {
+        self.wanted.iter().chain(&self.unwanted).any(|term| term.is_beginning)
+    }
+
     /// Whether the text itself has to be looked at.
     pub(super) fn needs_text(&self) -> bool {
         self.wanted.iter().chain(&self.unwanted).any(|term| term.in_text.is_some())
+    }
+
+    /// Where words of these stand in a text, in bytes. Accents count here, other than in the index.
+    pub(super) fn places(&self, text: &str) -> Vec<(usize, usize)> {
+        let mut places = Vec::new();
+        for word in text.split(|c| !is_of_word(c)).filter(|word| !word.is_empty()) {
+            let small = word.to_lowercase();
+            if self.wanted.iter().any(|term| term.has_word(&small)) {
+                // The word is a part of the text, so its place is the distance of the two.
+                let from = word.as_ptr().addr() - text.as_ptr().addr();
+                places.push((from, from + word.len()));
+            }
+        }
+        places
     }
 
     /// Whether a text that the index offers fits, as far as the index cannot know.
@@ -128,6 +148,19 @@ impl Term {
             in_index: is_known.then(|| format!("\"{quoted}\"{star}")),
             in_text: (!is_known || !is_exact).then(|| text.to_lowercase()),
         })
+    }
+
+    /// Whether a word in small letters is one of this, or begins as its last one.
+    fn has_word(&self, small: &str) -> bool {
+        let own = self.text.to_lowercase();
+        let mut words = own.split(|c| !is_of_word(c)).filter(|word| !word.is_empty()).peekable();
+        while let Some(word) = words.next() {
+            let is_last = words.peek().is_none();
+            if small == word || (is_last && self.is_beginning && small.starts_with(word)) {
+                return true;
+            }
+        }
+        false
     }
 
     /// The question for the index of words about this alone.

@@ -103,6 +103,10 @@ fn what_a_person_types_is_found() -> Any {
     let parts: Vec<_> =
         it.found.iter().map(|(from, to)| it.text.get(*from..*to).unwrap_or_default()).collect();
     assert_eq!(parts, ["Crème", "🐴"]);
+    let marked = ask(&store, &search(&["quick bro*"]))?;
+    let it = &marked.sessions[0].matches[0];
+    let parts: Vec<_> = it.found.iter().map(|(from, to)| &it.text[*from..*to]).collect();
+    assert_eq!(parts, ["quick", "brown"]);
     Ok(())
 }
 
@@ -164,6 +168,19 @@ fn where_many_match_the_newest_come_first_and_nobody_counts() -> Any {
     wanted.kinds = vec![PassageKind::Prompt];
     let found = ask(&store, &wanted)?;
     assert_eq!(texts(&found), ["prompt 0 of new", "prompt 0 of middle"]);
+    // A beginning, of which the index has to gather everything first.
+    wanted.terms = Terms::of_arguments(&["hors*"]);
+    wanted.kinds.clear();
+    let found = ask(&store, &wanted)?;
+    assert_eq!(
+        (chats(&found), found.matches),
+        (vec!["new-s0", "middle-s0"], Count::MoreThan(1000))
+    );
+    // A sign, which only the texts have.
+    let found = ask(&store, &Search { each: 2, ..search(&[":"]) })?;
+    assert_eq!(chats(&found), ["new-s0", "middle-s0", "old-s0"]);
+    assert!(texts(&found).iter().all(|text| text.contains(':')), "{found:?}");
+    assert_eq!(ask(&store, &search(&[":", "-horses"]))?.sessions.len(), 0);
     // Rare words beside a common one are ranked by the rare ones.
     let found = ask(&store, &search(&["horses", "699"]))?;
     assert_eq!((found.order, found.matches), (Order::Best, Count::Exactly(3)));
@@ -230,6 +247,9 @@ fn an_id_is_as_long_as_it_must_be() -> Any {
     let (_folder, store) = index(&logs)?;
     let ids = store.short_ids(&["session-1-s0", "session-12-s0", "x-s0"])?;
     assert_eq!(ids, ["session-1-", "session-12", "x-s0"]);
+    // More than are asked for one by one give the same.
+    let many = ["session-1-s0", "session-12-s0", "x-s0"].repeat(200);
+    assert_eq!(store.short_ids(&many)?[..3], ids);
     Ok(())
 }
 

@@ -1,12 +1,13 @@
 //! The matches of one stretch of the index, the last passage first, as far as they fit.
 
 use super::Hunt;
-use rusqlite::{OptionalExtension, ToSql, params_from_iter};
+use rusqlite::{OptionalExtension, Row, ToSql};
 use std::collections::VecDeque;
 
-/// So many are asked for at once: few enough to cost nothing where one is wanted, many enough that
-/// the question itself does not.
-const AT_ONCE: usize = 64;
+/// So many are asked for at first: few, since often a few are enough. Each time twice as many, up to
+/// the most, so that asking again costs little.
+const AT_FIRST: usize = 64;
+const AT_MOST: usize = 4096;
 
 /// A passage that matches.
 #[derive(Clone, Debug)]
@@ -39,6 +40,7 @@ pub(super) struct Hits<'h, 'a> {
     next: Option<i64>,
     ready: VecDeque<Candidate>,
     looked_at: usize,
+    at_once: usize,
     kinds: String,
 }
 
@@ -48,7 +50,7 @@ impl<'h, 'a> Hits<'h, 'a> {
             hunt.wanted.kinds.iter().map(|kind| format!("'{}'", kind.word())).collect();
         let kinds = kinds.join(",");
         let ready = VecDeque::new();
-        Hits { hunt, first, next: Some(last), ready, looked_at: 0, kinds }
+        Hits { hunt, first, next: Some(last), ready, looked_at: 0, at_once: AT_FIRST, kinds }
     }
 
     /// Whether there is nothing more.
@@ -72,62 +74,89 @@ impl<'h, 'a> Hits<'h, 'a> {
                 }
             }
             // None of them fitted: what cannot fit, either, is leapt over.
-            if let Some(last) = last {
-                self.leap(last)?;
+            if last.is_some() {
+                self.leap()?;
             }
             if self.next.is_none() || self.looked_at >= most {
                 return Ok(None);
             }
             self.fill()?;
-            if self.ready.is_empty() {
-                return Ok(None);
-            }
         }
     }
 
+    /// Gets the next candidates ready; none where the stretch is over.
     fn fill(&mut self) -> rusqlite::Result<()> {
         let Some(last) = self.next else { return Ok(()) };
-        let hunt = self.hunt;
-        let sql = match &hunt.words {
-            Some(_) => {
-                "SELECT p.id, p.run, p.tool, p.kind, p.at
-                 FROM words CROSS JOIN passages p ON p.id = words.rowid
-                 WHERE words MATCH ?4 AND words.rowid BETWEEN ?1 AND ?2
-                 ORDER BY words.rowid DESC LIMIT ?3"
+        let wanted = self.at_once;
+        self.at_once = (wanted * 2).min(AT_MOST);
+        let (hunt, first) = (self.hunt, self.first);
+        let (seen, lowest) = match (&hunt.ids, &hunt.words) {
+            (Some(ids), _) => self.fill_by_ids(ids, last, wanted)?,
+            (None, Some(words)) => {
+                let sql = "SELECT p.id, p.run, p.tool, p.kind, p.at
+                     FROM words CROSS JOIN passages p ON p.id = words.rowid
+                     WHERE words MATCH ?4 AND words.rowid BETWEEN ?1 AND ?2
+                     ORDER BY words.rowid DESC LIMIT ?3";
+                self.fill_by(sql, &[&first, &last, &wanted, words])?
             }
-            None => {
-                "SELECT id, run, tool, kind, at FROM passages
-                 WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT ?3"
+            (None, None) => {
+                let sql = "SELECT id, run, tool, kind, at, text FROM passages
+                     WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT ?3";
+                self.fill_by(sql, &[&first, &last, &wanted])?
             }
         };
-        let mut values: Vec<&dyn ToSql> = vec![&self.first, &last, &AT_ONCE];
-        if let Some(words) = &hunt.words {
-            values.push(words);
-        }
-        let mut ask = hunt.db.prepare_cached(sql)?;
-        let mut rows = ask.query(params_from_iter(values))?;
-        let mut lowest = None;
-        while let Some(row) = rows.next()? {
-            let id = row.get(0)?;
-            lowest = Some(id);
-            self.ready.push_back(Candidate {
-                id,
-                run: row.get(1)?,
-                tool: row.get(2)?,
-                kind: row.get(3)?,
-                at: row.get(4)?,
-            });
-        }
-        self.looked_at += self.ready.len();
-        self.next = lowest
-            .filter(|_| self.ready.len() == AT_ONCE)
-            .map(|id| id - 1)
-            .filter(|next| *next >= self.first);
+        self.looked_at += seen;
+        let more = lowest.filter(|_| seen == wanted).map(|id| id - 1);
+        self.next = more.filter(|next| *next >= self.first);
         Ok(())
     }
 
+    /// How many there were, and the lowest of them.
+    fn fill_by(
+        &mut self,
+        sql: &str,
+        values: &[&dyn ToSql],
+    ) -> rusqlite::Result<(usize, Option<i64>)> {
+        let terms = &self.hunt.wanted.terms;
+        let with_text = self.hunt.words.is_none() && terms.needs_text();
+        let mut ask = self.hunt.db.prepare_cached(sql)?;
+        let mut rows = ask.query(values)?;
+        let (mut seen, mut lowest) = (0, None);
+        while let Some(row) = rows.next()? {
+            seen += 1;
+            let id = row.get(0)?;
+            lowest = Some(id);
+            // Where every text is looked at, it is looked at here: most do not fit.
+            if with_text && !row.get_ref(5)?.as_str().is_ok_and(|text| terms.fit(text)) {
+                continue;
+            }
+            self.ready.push_back(candidate(row, id)?);
+        }
+        Ok((seen, lowest))
+    }
+
+    fn fill_by_ids(
+        &mut self,
+        ids: &[i64],
+        last: i64,
+        wanted: usize,
+    ) -> rusqlite::Result<(usize, Option<i64>)> {
+        let from = ids.partition_point(|id| *id > last);
+        let to = ids.partition_point(|id| *id >= self.first).min(from.saturating_add(wanted));
+        let mut ask = self
+            .hunt
+            .db
+            .prepare_cached("SELECT id, run, tool, kind, at FROM passages WHERE id = ?")?;
+        let ids = ids.get(from..to).unwrap_or_default();
+        for id in ids {
+            // A log that was forgotten this very moment has no passages.
+            self.ready.extend(ask.query_row([id], |row| candidate(row, *id)).optional()?);
+        }
+        Ok((ids.len(), ids.last().copied()))
+    }
+
     /// Goes on where the next passage of a wanted kind is, or of a log that is not excluded.
-    fn leap(&mut self, last: i64) -> rusqlite::Result<()> {
+    fn leap(&mut self) -> rusqlite::Result<()> {
         let Some(next) = self.next else { return Ok(()) };
         if !self.kinds.is_empty() {
             let sql = format!(
@@ -136,7 +165,7 @@ impl<'h, 'a> Hits<'h, 'a> {
             );
             let mut ask = self.hunt.db.prepare_cached(&sql)?;
             let found: Option<Option<i64>> =
-                ask.query_row([self.first, next.min(last)], |row| row.get(0)).optional()?;
+                ask.query_row([self.first, next], |row| row.get(0)).optional()?;
             self.next = found.flatten();
         }
         Ok(())
@@ -158,7 +187,7 @@ impl<'h, 'a> Hits<'h, 'a> {
         {
             return Ok(false);
         }
-        if wanted.terms.needs_text() {
+        if hunt.words.is_some() && wanted.terms.needs_text() {
             let mut ask = hunt.db.prepare_cached("SELECT text FROM passages WHERE id = ?")?;
             let fits = ask.query_row([it.id], |row| {
                 Ok(row.get_ref(0)?.as_str().is_ok_and(|text| wanted.terms.fit(text)))
@@ -186,4 +215,8 @@ impl<'h, 'a> Hits<'h, 'a> {
         )?;
         ask.exists(rusqlite::params![it.id >> 32, it.run, tool, name])
     }
+}
+
+fn candidate(row: &Row<'_>, id: i64) -> rusqlite::Result<Candidate> {
+    Ok(Candidate { id, run: row.get(1)?, tool: row.get(2)?, kind: row.get(3)?, at: row.get(4)? })
 }

@@ -157,8 +157,9 @@ impl Hunt<'_> {
         });
         // A log that was forgotten this very moment has nothing to show.
         let Some(mut found) = found.optional()? else { return Ok(None) };
+        let by_hand = self.wanted.terms.has_beginning();
         let marked = match &self.words {
-            Some(words) => {
+            Some(words) if !by_hand => {
                 let mut ask = self.db.prepare_cached(
                     "SELECT highlight(words, 0, ?3, ?4) FROM words
                      WHERE words MATCH ?1 AND rowid = ?2",
@@ -167,7 +168,7 @@ impl Hunt<'_> {
                 let values = params![words, hit.id, marks[0], marks[1]];
                 ask.query_row(values, |row| row.get::<_, String>(0)).optional()?
             }
-            None => None,
+            _ => None,
         };
         let (text, mut places) = unmark(&text::plain(&marked.unwrap_or(found.text)));
         let literal: Vec<&Term> =
@@ -175,6 +176,9 @@ impl Hunt<'_> {
         places.extend(literal.iter().flat_map(|term| {
             text.match_indices(&term.text).map(|(at, part)| (at, at + part.len()))
         }));
+        if by_hand {
+            places.extend(self.wanted.terms.places(&text));
+        }
         places.sort_unstable();
         found.text = text;
         found.found = places;
