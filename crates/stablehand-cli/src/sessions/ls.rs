@@ -221,7 +221,7 @@ fn table(listed: &[Listed], env: &Env, clock: &Clock) -> Grid {
         Column::left("ID"),
         Column::left("AGENT"),
         Column::left("TITLE").gives_way(18),
-        Column::left("WORKSPACE").gives_way(9).can_be_missed(1),
+        Column::left("WORKSPACE").gives_way(9).of_paths().can_be_missed(1),
         Column::left("WHEN"),
         Column::right("TURNS").can_be_missed(3),
         Column::right("TOOLS").can_be_missed(4),
