@@ -15,22 +15,29 @@ pub(super) struct Column {
     is_right: bool,
     /// How narrow it may become, where it gives way at all.
     narrowest: Option<usize>,
+    /// Whether its end tells more than its beginning.
+    is_path: bool,
     /// Whether it can be missed, and before which others: the highest goes first.
     missed: u8,
 }
 
 impl Column {
     pub(super) const fn left(head: &'static str) -> Column {
-        Column { head, is_right: false, narrowest: None, missed: 0 }
+        Column { head, is_right: false, narrowest: None, is_path: false, missed: 0 }
     }
 
     pub(super) const fn right(head: &'static str) -> Column {
-        Column { head, is_right: true, narrowest: None, missed: 0 }
+        Column { head, is_right: true, narrowest: None, is_path: false, missed: 0 }
     }
 
     /// It gives way, down to so many cells.
     pub(super) const fn gives_way(self, narrowest: usize) -> Column {
         Column { narrowest: Some(narrowest), ..self }
+    }
+
+    /// Where it is cut, its end stays.
+    pub(super) const fn of_paths(self) -> Column {
+        Column { is_path: true, ..self }
     }
 
     /// It goes where there is no room; the highest first.
@@ -82,7 +89,7 @@ impl Grid {
                 else {
                     continue;
                 };
-                let text = cut(text, *width);
+                let text = if column.is_path { end(text, *width) } else { cut(text, *width) };
                 let padding = " ".repeat(width.saturating_sub(text.width()));
                 if place > 0 {
                     line.push_str(&" ".repeat(GAP));
@@ -169,6 +176,15 @@ pub(super) fn cut(text: &str, width: usize) -> String {
         out.push(c);
     }
     out + "…"
+}
+
+/// The end of a text, in so many cells, with `…` where something is left out.
+fn end(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let backwards: String = text.chars().rev().collect();
+    cut(&backwards, width).chars().rev().collect()
 }
 
 /// How wide standard output is; no limit where it is no terminal.
@@ -282,6 +298,13 @@ mod tests {
         let mut grid = Grid::new(&[Column::left("A"), Column::left("B"), Column::left("C")]);
         grid.row(plain(&["\u{1b}[31mx\n", "", "y"]));
         assert_eq!(grid.render(Paint::none(), None), "A   C\nx   y\n");
+    }
+
+    #[test]
+    fn of_a_path_the_end_stays() {
+        let mut grid = Grid::new(&[Column::left("").gives_way(4).of_paths()]);
+        grid.row(plain(&["/home/rider/hay"]));
+        assert_eq!(grid.render(Paint::none(), Some(10)), "…rider/hay\n");
     }
 
     #[test]

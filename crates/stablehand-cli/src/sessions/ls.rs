@@ -14,6 +14,8 @@ use stablehand::redact::Redactor;
 use stablehand_core::event::Tokens;
 use stablehand_store::query::{Brief, Session, Spent};
 use stablehand_store::{Store, StoreError};
+use std::borrow::Cow;
+use std::io::{BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// List sessions, the newest first
@@ -87,11 +89,16 @@ pub(super) fn main(args: &LsArgs) -> Result<u8, Failure> {
     let limit = args.limit.unwrap_or(if on_terminal { SCREENFUL } else { usize::MAX });
     let folder = args.place.folder(&env)?;
     let answer = fresh::ask(&env, &folder, Pace::Soon, |store| {
+        if filter.is_open() && outcomes.is_empty() && limit == usize::MAX {
+            let listed = list(store, store.all_sessions()?)?;
+            let all = listed.len();
+            return Ok((listed, all));
+        }
         let mut briefs = store.briefs(&filter)?;
         choose(store, &mut briefs, &outcomes)?;
         let all = briefs.len();
         briefs.truncate(limit);
-        list(store, &briefs).map(|listed| (listed, all))
+        list(store, store.sessions(&briefs)?).map(|listed| (listed, all))
     })?;
     let (mut listed, all) = answer.unwrap_or_default();
     let redactor = redactor(&[]);
@@ -99,7 +106,7 @@ pub(super) fn main(args: &LsArgs) -> Result<u8, Failure> {
         hide(&mut it.session, &redactor);
     }
     if args.json {
-        return manage::print_json(&listed.iter().map(object).collect::<Vec<_>>());
+        return print_objects(&listed);
     }
     if listed.is_empty() {
         let nothing = match (all, filter.is_open() && outcomes.is_empty()) {
@@ -118,6 +125,27 @@ pub(super) fn main(args: &LsArgs) -> Result<u8, Failure> {
         text.push_str(&paint.dim(&more));
     }
     manage::print(&text)
+}
+
+/// Prints an array with one object a line. There may be many, so no text is made of them all.
+fn print_objects(listed: &[Listed]) -> Result<u8, Failure> {
+    let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
+    let mut print = || {
+        let mut lead: &[u8] = b"[\n";
+        for it in listed {
+            out.write_all(lead)?;
+            serde_json::to_writer(&mut out, &object(it))?;
+            lead = b",\n";
+        }
+        out.write_all(if listed.is_empty() { b"[]\n" } else { b"\n]\n" })?;
+        out.flush()
+    };
+    match print() {
+        Ok(()) => Ok(0),
+        // Whoever read it has had enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(0),
+        Err(error) => Err(Failure::new(format!("failed to print: {error}"))),
+    }
 }
 
 /// Only those that stand as wanted.
@@ -140,8 +168,7 @@ fn choose(store: &Store, briefs: &mut Vec<Brief>, outcomes: &[String]) -> Result
     Ok(())
 }
 
-fn list(store: &Store, briefs: &[Brief]) -> Result<Vec<Listed>, StoreError> {
-    let sessions = store.sessions(briefs)?;
+fn list(store: &Store, sessions: Vec<Session>) -> Result<Vec<Listed>, StoreError> {
     let shorts =
         store.short_ids(&sessions.iter().map(|it| it.chat.as_str()).collect::<Vec<_>>())?;
     let listed = sessions.into_iter().zip(shorts).map(|(session, short)| {
@@ -155,7 +182,9 @@ fn list(store: &Store, briefs: &[Brief]) -> Result<Vec<Listed>, StoreError> {
 /// What the index has was made plain by rules; what only this environment knows goes too.
 fn hide(session: &mut Session, redactor: &Redactor) {
     for text in [&mut session.title, &mut session.note].into_iter().flatten() {
-        *text = redactor.redact(text).into_owned();
+        if let Cow::Owned(hidden) = redactor.redact(text) {
+            *text = hidden;
+        }
     }
 }
 
@@ -192,7 +221,7 @@ fn table(listed: &[Listed], env: &Env, clock: &Clock) -> Grid {
         Column::left("ID"),
         Column::left("AGENT"),
         Column::left("TITLE").gives_way(18),
-        Column::left("WORKSPACE").gives_way(9).can_be_missed(1),
+        Column::left("WORKSPACE").gives_way(9).of_paths().can_be_missed(1),
         Column::left("WHEN"),
         Column::right("TURNS").can_be_missed(3),
         Column::right("TOOLS").can_be_missed(4),

@@ -9,7 +9,6 @@ use rusqlite::{Row, named_params};
 use serde::Serialize;
 use stablehand_core::event::Tokens;
 use stablehand_core::time::UnixMillis;
-use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// What decides whether a session is listed, and where.
@@ -126,6 +125,12 @@ struct RunOf {
     path: Option<String>,
 }
 
+impl RunOf {
+    fn name(&self) -> (&str, &str) {
+        (&self.session.chat, &self.session.agent)
+    }
+}
+
 impl Store {
     /// The sessions that have a fitting run, the one with the latest news first.
     pub fn briefs(&self, filter: &Filter) -> Result<Vec<Brief>, StoreError> {
@@ -158,32 +163,58 @@ impl Store {
 
     /// Everything about these, in their order; one that is gone meanwhile is left out.
     pub fn sessions(&self, briefs: &[Brief]) -> Result<Vec<Session>, StoreError> {
-        let mut runs: HashMap<(String, String), Vec<RunOf>> = HashMap::new();
+        if briefs.len() > ONE_BY_ONE {
+            return self.many_sessions(briefs);
+        }
         self.ask(|db| {
-            if briefs.len() > ONE_BY_ONE {
-                let mut ask = db.prepare_cached(RUNS)?;
-                let mut rows = ask.query([])?;
-                while let Some(row) = rows.next()? {
-                    let run = read(row)?;
-                    let key = (run.session.agent.clone(), run.session.chat.clone());
-                    runs.entry(key).or_default().push(run);
-                }
-                return Ok(());
-            }
             let sql = format!("{RUNS} WHERE r.chat = :chat AND r.agent = :agent");
             let mut ask = db.prepare_cached(&sql)?;
+            let mut sessions = Vec::with_capacity(briefs.len());
             for brief in briefs {
-                let mut rows =
-                    ask.query(named_params! { ":chat": brief.chat, ":agent": brief.agent })?;
-                let own = runs.entry((brief.agent.clone(), brief.chat.clone())).or_default();
-                while let Some(row) = rows.next()? {
-                    own.push(read(row)?);
-                }
+                let names = named_params! { ":chat": brief.chat, ":agent": brief.agent };
+                let runs = ask.query_map(names, read)?;
+                sessions.extend(fold(runs.collect::<rusqlite::Result<_>>()?));
             }
-            Ok(())
+            Ok(sessions)
+        })
+    }
+
+    /// All that there are, the one with the latest news first: one pass over all runs.
+    pub fn all_sessions(&self) -> Result<Vec<Session>, StoreError> {
+        let mut sessions = self.every_session()?;
+        sessions.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.chat.cmp(&b.chat)));
+        Ok(sessions)
+    }
+
+    /// Many of them by that pass.
+    fn many_sessions(&self, briefs: &[Brief]) -> Result<Vec<Session>, StoreError> {
+        let every = self.every_session()?;
+        let find = |brief: &Brief| {
+            let name = (&brief.chat, &brief.agent);
+            every.binary_search_by(|it| (&it.chat, &it.agent).cmp(&name)).ok()
+        };
+        let places: Vec<usize> = briefs.iter().filter_map(find).collect();
+        let mut every: Vec<Option<Session>> = every.into_iter().map(Some).collect();
+        Ok(places.into_iter().filter_map(|place| every.get_mut(place)?.take()).collect())
+    }
+
+    /// In the order of their names.
+    fn every_session(&self) -> Result<Vec<Session>, StoreError> {
+        let mut runs: Vec<RunOf> = self.ask(|db| {
+            let mut ask = db.prepare_cached(RUNS)?;
+            ask.query_map([], read)?.collect()
         })?;
-        let of = |brief: &Brief| fold(runs.remove(&(brief.agent.clone(), brief.chat.clone()))?);
-        Ok(briefs.iter().filter_map(of).collect())
+        runs.sort_by(|a, b| a.name().cmp(&b.name()));
+        let mut sessions = Vec::with_capacity(runs.len());
+        let mut own: Vec<RunOf> = Vec::new();
+        for run in runs {
+            if own.first().is_some_and(|first| first.name() != run.name()) {
+                sessions.extend(fold(std::mem::take(&mut own)));
+            }
+            own.push(run);
+        }
+        sessions.extend(fold(own));
+        Ok(sessions)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::support::{Any, log, write};
 use proptest::prelude::*;
 use stablehand_core::chronicle::PassageKind;
 use stablehand_core::time::UnixMillis;
-use stablehand_store::query::{Count, Filter, Found, Order, Search, Terms};
+use stablehand_store::query::{Brief, Count, Filter, Found, Order, Search, Terms};
 use stablehand_store::{Budget, Store};
 use tempfile::TempDir;
 
@@ -233,8 +233,10 @@ fn sessions_are_listed_by_their_latest_news() -> Any {
     assert_eq!((resumed.logs.len(), resumed.spent.tools), (2, 3));
     assert_eq!(resumed.title.as_deref(), Some("prompt 0 of a"));
     // More than are read one by one give the same.
-    let many: Vec<_> = briefs.iter().cycle().take(600).cloned().collect();
+    let none = (0..600).map(|n| Brief { chat: format!("none-{n}"), ..briefs[0].clone() });
+    let many: Vec<_> = briefs.iter().cloned().chain(none).collect();
     assert_eq!(store.sessions(&many)?, sessions);
+    assert_eq!(store.all_sessions()?, sessions);
     let model = |name: &str| Filter { model: Some(name.into()), ..Filter::default() };
     assert_eq!(store.briefs(&model("AUT"))?.len(), 2);
     assert_eq!(store.briefs(&model("gpt"))?.len(), 0);
