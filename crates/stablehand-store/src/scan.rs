@@ -8,7 +8,7 @@ use crate::{Store, StoreError};
 use rusqlite::{TransactionBehavior, params};
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirEntryExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -269,7 +269,7 @@ impl Store {
         let mut renamed = false;
         if !gone.is_empty() {
             // A log that got another name while we looked may have been missed under both.
-            let there = self.inodes_of_folder()?;
+            let there = self.inodes_of_strangers()?;
             gone.retain(|log| {
                 let is_there = there.contains(&log.inode) || Path::new(&log.path).exists();
                 renamed |= is_there;
@@ -333,10 +333,17 @@ impl Store {
         Ok(logs)
     }
 
-    fn inodes_of_folder(&self) -> Result<HashSet<u64>, StoreError> {
-        let failed = |source| StoreError::Read { path: self.folder.clone(), source };
-        let entries = std::fs::read_dir(&self.folder).map_err(failed)?;
-        Ok(entries.flatten().map(|entry| entry.ino()).collect())
+    /// The files under names that the index does not know. A number alone says little: whoever is
+    /// made after a log was removed may get its number.
+    fn inodes_of_strangers(&self) -> Result<HashSet<u64>, StoreError> {
+        let known: HashSet<String> = Known::all(&self.db, LOG)
+            .map_err(|error| self.failed(error))?
+            .into_iter()
+            .map(|log| log.path)
+            .collect();
+        let logs = self.logs_of_folder()?.into_iter();
+        let strange = logs.filter(|log| !known.contains(log.path.to_string_lossy().as_ref()));
+        Ok(strange.map(|log| log.inode).collect())
     }
 
     /// Forgets a log, if it is still called so; whether it was, and whether it had copies.

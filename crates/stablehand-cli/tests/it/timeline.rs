@@ -54,6 +54,8 @@ impl Log {
     }
 
     fn save(self, env: &TestEnv) -> PathBuf {
+        // No monitor ever judged it.
+        env.damages_logs();
         let path = env.path("recorded.jsonl");
         fs::write(&path, self.0).unwrap();
         path
