@@ -76,7 +76,8 @@ fn lines_of(log: &[u8]) -> Vec<Vec<u8>> {
 
 /// The bytes are put between two records of a real log, on lines of their own.
 fn read_between_records(bytes: &[u8], cutting: Cutting) {
-    let records: Vec<&[u8]> = REAL.split(|byte| *byte == b'\n').filter(|it| !it.is_empty()).collect();
+    let records: Vec<&[u8]> =
+        REAL.split(|byte| *byte == b'\n').filter(|it| !it.is_empty()).collect();
     let at = usize::from(cutting.chunks) % records.len();
     let (before, after) = records.split_at(at);
     let middle = [bytes];
@@ -84,7 +85,7 @@ fn read_between_records(bytes: &[u8], cutting: Cutting) {
     let lines = lines_of(&log);
     let mut rest = lines.iter();
     for record in &records {
-        assert!(rest.any(|line| line == record), "a record was lost: {}", at);
+        assert!(rest.any(|line| line == record), "a record was lost after {at}");
     }
     read_as_log(&log);
 }

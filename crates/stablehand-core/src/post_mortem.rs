@@ -1,7 +1,7 @@
 //! What became of a run, and why: read from its log, long after everybody is gone.
 //!
-//! A fold over records ([`PostMortem`]) keeps the facts of a run ([`facts`], bounded whatever the log
-//! holds), and a table of causes ([`causes`]), each a small function of those facts, says what they
+//! A fold over records ([`PostMortem`]) keeps the facts of a run (`facts`, bounded whatever the log
+//! holds), and a table of causes (`causes`), each a small function of those facts, says what they
 //! point to. Owns the catalogue in `docs/post-mortem.md` and how sure each entry may be. It reads no
 //! file and prints nothing; what an agent is called is taken from the log, never known here.
 //!

@@ -250,6 +250,8 @@ impl Store {
             .collect();
         let mut strays = self.strays()?;
         let mut changed = Vec::new();
+        // Files that are who they were; none of them is another log under a new name.
+        let mut unmoved = HashSet::new();
         let now = now_ms();
         for log in self.logs_of_folder()? {
             let name = log.path.to_string_lossy();
@@ -258,6 +260,9 @@ impl Store {
                 continue;
             }
             let same = known.remove(name.as_ref()).is_some_and(|it| {
+                if it.inode == log.inode {
+                    unmoved.insert(it.inode);
+                }
                 (it.inode, it.size, it.mtime_ms) == file || is_left_to_its_run(&it, &log, now)
             });
             if !same {
@@ -269,7 +274,8 @@ impl Store {
         let mut renamed = false;
         if !gone.is_empty() {
             // A log that got another name while we looked may have been missed under both.
-            let there = self.inodes_of_folder()?;
+            let mut there = self.inodes_of_logs()?;
+            there.retain(|inode| !unmoved.contains(inode));
             gone.retain(|log| {
                 let is_there = there.contains(&log.inode) || Path::new(&log.path).exists();
                 renamed |= is_there;
@@ -333,10 +339,15 @@ impl Store {
         Ok(logs)
     }
 
-    fn inodes_of_folder(&self) -> Result<HashSet<u64>, StoreError> {
+    /// The numbers of the files that may be logs. The number of one that was removed is soon that of
+    /// another file, such as of our own journal.
+    fn inodes_of_logs(&self) -> Result<HashSet<u64>, StoreError> {
         let failed = |source| StoreError::Read { path: self.folder.clone(), source };
-        let entries = std::fs::read_dir(&self.folder).map_err(failed)?;
-        Ok(entries.flatten().map(|entry| entry.ino()).collect())
+        let entries = std::fs::read_dir(&self.folder).map_err(failed)?.flatten();
+        let logs = entries.filter(|entry| {
+            Path::new(&entry.file_name()).extension().is_some_and(|end| end == "jsonl")
+        });
+        Ok(logs.map(|entry| entry.ino()).collect())
     }
 
     /// Forgets a log, if it is still called so; whether it was, and whether it had copies.

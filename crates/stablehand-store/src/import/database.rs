@@ -1,9 +1,10 @@
 //! Sessions that an agent keeps in a database of its own: read, and never written to.
 //!
 //! SQLite writes beside a database even to read it, where changes wait in a log (`-wal`). So one
-//! without such a log is opened as one that cannot change, and looked at again afterwards; one with a
-//! log is copied into a folder of ours first, together with it, and the copy is read. A copy that was
-//! taken while the agent wrote is taken again.
+//! without such a log is opened as one that cannot change; how it looked before is what the index
+//! remembers, so that one that changed all the same is read again. One with a log is copied into a
+//! folder of ours first, together with it, and the copy is read. A copy that was taken while the agent
+//! wrote is taken again.
 
 use super::tree::{line, stamped};
 use super::walk::{Item, with_ending};

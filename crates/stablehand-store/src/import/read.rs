@@ -8,7 +8,7 @@ use super::tree;
 use super::walk::Item;
 use crate::StoreError;
 use stablehand_core::Dialect;
-use stablehand_core::decode::{Beside, Timed, TranscriptDecode, TranscriptForm};
+use stablehand_core::decode::{Beside, Timed, TranscriptForm};
 use stablehand_core::line::{Line, LineSplitter, Part};
 use stablehand_core::time::UnixMillis;
 use std::fs::File;
@@ -49,12 +49,8 @@ pub(super) fn each_event(
         events.clear();
         taken
     })?;
-    finish(decoder.as_mut(), &mut events);
+    decoder.finish(&mut events);
     take(&mut events, decoder.title())
-}
-
-fn finish(decoder: &mut dyn TranscriptDecode, events: &mut Vec<Timed>) {
-    decoder.finish(events);
 }
 
 fn beside(dialect: Dialect, item: &Item) -> Beside {

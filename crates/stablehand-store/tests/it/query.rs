@@ -105,8 +105,7 @@ fn what_a_person_types_is_found() -> Any {
     }
     let marked = ask(&store, &search(&["creme", "🐴"]))?;
     let it = &marked.sessions[0].matches[0];
-    let parts: Vec<_> =
-        it.found.iter().map(|(from, to)| it.text.get(*from..*to).unwrap_or_default()).collect();
+    let parts = found_in(it);
     assert_eq!(parts, ["Crème", "🐴"]);
     let marked = ask(&store, &search(&["quick bro*"]))?;
     let it = &marked.sessions[0].matches[0];

@@ -1,3 +1,5 @@
+//! What Codex's transcripts have that no recording shows: other versions, and what goes wrong.
+
 use super::super::super::Dialect;
 use super::super::super::transcript::testing::{Read, read};
 use crate::event::{EventKind, Outcome, ToolKind, TurnEnd};

@@ -1,3 +1,5 @@
+//! What OpenCode's transcripts have that no recording shows: other versions, and what goes wrong.
+
 use super::super::super::Dialect;
 use super::super::super::transcript::testing::read;
 use crate::event::{EventKind, TurnEnd};
