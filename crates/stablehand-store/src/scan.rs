@@ -8,7 +8,7 @@ use crate::{Store, StoreError};
 use rusqlite::{TransactionBehavior, params};
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -250,6 +250,8 @@ impl Store {
             .collect();
         let mut strays = self.strays()?;
         let mut changed = Vec::new();
+        // Files that are who they were; none of them is another log under a new name.
+        let mut unmoved = HashSet::new();
         let now = now_ms();
         for log in self.logs_of_folder()? {
             let name = log.path.to_string_lossy();
@@ -258,6 +260,9 @@ impl Store {
                 continue;
             }
             let same = known.remove(name.as_ref()).is_some_and(|it| {
+                if it.inode == log.inode {
+                    unmoved.insert(it.inode);
+                }
                 (it.inode, it.size, it.mtime_ms) == file || is_left_to_its_run(&it, &log, now)
             });
             if !same {
@@ -269,7 +274,8 @@ impl Store {
         let mut renamed = false;
         if !gone.is_empty() {
             // A log that got another name while we looked may have been missed under both.
-            let there = self.inodes_of_strangers()?;
+            let mut there = self.inodes_of_logs()?;
+            there.retain(|inode| !unmoved.contains(inode));
             gone.retain(|log| {
                 let is_there = there.contains(&log.inode) || Path::new(&log.path).exists();
                 renamed |= is_there;
@@ -333,17 +339,15 @@ impl Store {
         Ok(logs)
     }
 
-    /// The files under names that the index does not know. A number alone says little: whoever is
-    /// made after a log was removed may get its number.
-    fn inodes_of_strangers(&self) -> Result<HashSet<u64>, StoreError> {
-        let known: HashSet<String> = Known::all(&self.db, LOG)
-            .map_err(|error| self.failed(error))?
-            .into_iter()
-            .map(|log| log.path)
-            .collect();
-        let logs = self.logs_of_folder()?.into_iter();
-        let strange = logs.filter(|log| !known.contains(log.path.to_string_lossy().as_ref()));
-        Ok(strange.map(|log| log.inode).collect())
+    /// The numbers of the files that may be logs. The number of one that was removed is soon that of
+    /// another file, such as of our own journal.
+    fn inodes_of_logs(&self) -> Result<HashSet<u64>, StoreError> {
+        let failed = |source| StoreError::Read { path: self.folder.clone(), source };
+        let entries = std::fs::read_dir(&self.folder).map_err(failed)?.flatten();
+        let logs = entries.filter(|entry| {
+            Path::new(&entry.file_name()).extension().is_some_and(|end| end == "jsonl")
+        });
+        Ok(logs.map(|entry| entry.ino()).collect())
     }
 
     /// Forgets a log, if it is still called so; whether it was, and whether it had copies.

@@ -4,6 +4,7 @@ use crate::support::{Any, assert_same, found, fresh, log, same, write};
 use stablehand_store::{Access, Budget, FILE, Store, StoreError};
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
 #[test]
@@ -189,5 +190,27 @@ fn newer_logs_have_higher_numbers() -> Any {
     let mut keys = store.database().prepare("SELECT key FROM logs ORDER BY id DESC")?;
     let keys: Vec<String> = keys.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     assert_eq!(keys.get(..2), Some(&["c".to_owned(), "a".to_owned()][..]));
+    Ok(())
+}
+
+/// The number of a file that was removed is given to the next that is made.
+#[test]
+fn a_removed_log_is_forgotten_though_another_file_has_its_number() -> Any {
+    let folder = tempfile::tempdir()?;
+    for id in ["a", "b", "c"] {
+        write(folder.path(), &format!("{id}.jsonl"), &log(id, 0, 1, 1))?;
+    }
+    let mut store = Store::open(folder.path())?;
+    store.refresh(Budget::UNLIMITED)?;
+    for (removed, heir) in [("a.jsonl", "index.sqlite"), ("b.jsonl", "c.jsonl")] {
+        let inode = std::fs::metadata(folder.path().join(heir))?.ino();
+        let path = folder.path().join(removed);
+        store.database().execute(
+            "UPDATE logs SET inode = ? WHERE path = ?",
+            rusqlite::params![inode, path.display().to_string()],
+        )?;
+        std::fs::remove_file(&path)?;
+        assert_eq!(store.refresh(Budget::UNLIMITED)?.forgotten, 1, "{removed}");
+    }
     Ok(())
 }

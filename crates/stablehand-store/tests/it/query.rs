@@ -4,7 +4,7 @@ use crate::support::{Any, log, write};
 use proptest::prelude::*;
 use stablehand_core::chronicle::PassageKind;
 use stablehand_core::time::UnixMillis;
-use stablehand_store::query::{Brief, Count, Filter, Found, Order, Search, Terms};
+use stablehand_store::query::{Brief, Count, Filter, Found, Match, Order, Search, Terms};
 use stablehand_store::{Budget, Store};
 use tempfile::TempDir;
 
@@ -50,6 +50,11 @@ fn texts(found: &Found) -> Vec<&str> {
 
 fn chats(found: &Found) -> Vec<&str> {
     found.sessions.iter().map(|it| it.chat.as_str()).collect()
+}
+
+/// What was marked in a passage.
+fn found_in(it: &Match) -> Vec<&str> {
+    it.found.iter().filter_map(|(from, to)| it.text.get(*from..*to)).collect()
 }
 
 #[test]
@@ -100,13 +105,11 @@ fn what_a_person_types_is_found() -> Any {
     }
     let marked = ask(&store, &search(&["creme", "🐴"]))?;
     let it = &marked.sessions[0].matches[0];
-    let parts: Vec<_> =
-        it.found.iter().map(|(from, to)| it.text.get(*from..*to).unwrap_or_default()).collect();
+    let parts = found_in(it);
     assert_eq!(parts, ["Crème", "🐴"]);
     let marked = ask(&store, &search(&["quick bro*"]))?;
     let it = &marked.sessions[0].matches[0];
-    let parts: Vec<_> =
-        it.found.iter().map(|(from, to)| it.text.get(*from..*to).unwrap_or_default()).collect();
+    let parts = found_in(it);
     assert_eq!(parts, ["quick", "brown"]);
     Ok(())
 }
