@@ -100,22 +100,28 @@ impl Rounds {
 }
 
 /// The same stream with and without the index being filled, long enough for that to begin: the
-/// speed of the one as a multiple of the other's, in each round.
+/// speed of the one as a multiple of the other's, in each round. A second one without is the control:
+/// what it differs by from the first is noise.
 fn filling(chain: &Chain, folder: &Path, megabytes: usize, rounds: usize) -> Outcome<Vec<f64>> {
     let input = Input::make(folder, "line", megabytes)?;
-    let (mut with, mut without) = (Rounds::default(), Rounds::default());
+    let mut arms = [("0", Rounds::default()), ("1", Rounds::default()), ("1", Rounds::default())];
     for round in 0..rounds {
-        // Whoever comes second finds the disk busy with the first; so they take turns.
-        for first in [round % 2 == 0, round % 2 != 0] {
-            let (rounds, no_index) = if first { (&mut with, "0") } else { (&mut without, "1") };
-            rounds.push(&input.run_with(chain, &Tool::Wrap, false, no_index)?);
+        // Whoever comes later finds the disk busy with those before; so they take turns.
+        for place in 0..arms.len() {
+            let which = (round + place) % arms.len();
+            if let Some((no_index, rounds)) = arms.get_mut(which) {
+                rounds.push(&input.run_with(chain, &Tool::Wrap, false, no_index)?);
+            }
         }
     }
     std::fs::remove_file(&input.path)?;
+    let [(_, with), (_, without), (_, control)] = &arms;
     let speeds = ratios(&with.speed, &without.speed);
     say(format!(
-        "filling the index along {megabytes} MB: speed {} x that without, CPU {:.2} s and {:.2} s\n",
+        "filling the index along {megabytes} MB: speed {} x that without (control: {}), CPU {:.2} s \
+         and {:.2} s\n",
         spread(&speeds),
+        spread(&ratios(&control.speed, &without.speed)),
         median(&with.cpu),
         median(&without.cpu),
     ))?;

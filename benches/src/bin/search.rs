@@ -6,6 +6,7 @@ use stablehand_benches::options::{Options, on_path, sibling, work_folder};
 use stablehand_benches::report::{self, Goals, Table, say};
 use stablehand_benches::stats::median;
 use stablehand_benches::{Outcome, proc};
+use stablehand_store::query::{Search, Terms};
 use stablehand_store::{FILE, Store};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -81,34 +82,46 @@ fn indexing(logs: &Path, events: usize, bytes: u64, goals: &mut Goals) -> Outcom
 
 struct Query {
     name: &'static str,
-    args: Vec<String>,
+    /// Before the words: whatever follows the first of them is a word too.
+    options: Vec<String>,
+    words: Vec<String>,
     pattern: String,
     wanted: f64,
+    /// Whether there is anything to be found.
+    finds: bool,
 }
 
 fn queries(words: &Words) -> Vec<Query> {
     let (first, second) = (words.ranked(0).to_owned(), words.ranked(1).to_owned());
-    let query = |name, args: &[&str], pattern: &str, wanted| Query {
+    let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+    let query = |name, options: &[&str], words: &[&str], pattern: &str, wanted| Query {
         name,
-        args: args.iter().map(|&arg| arg.to_owned()).collect(),
+        options: owned(options),
+        words: owned(words),
         pattern: pattern.to_owned(),
         wanted,
+        finds: true,
     };
     let phrase = format!("\"{RARE_PHRASE}\"");
     let prefix = format!("{}*", RARE.get(..4).unwrap_or(RARE));
     let either = format!("\\b{first}\\b.*\\b{second}\\b|\\b{second}\\b.*\\b{first}\\b");
     let alone = format!("\\b{first}\\b");
     vec![
-        query("rare word", &[RARE], RARE, 100.0),
-        query("rare phrase", &[&phrase], RARE_PHRASE, 100.0),
-        query("prefix", &[&prefix], &prefix.replace('*', ""), 100.0),
-        query("common word, newest", &[&first, "--newest"], &alone, 1.0),
-        query("common word", &[&first], &alone, 1.0),
-        query("two common words", &[&first, &second], &either, 1.0),
-        query("common word in messages", &[&first, "--in", "message"], &alone, 1.0),
-        query("common word, no such agent", &[&first, "--agent", "codex"], &alone, 1.0),
-        query("common word, old ones", &[&first, "--until", "2025-10-10"], &alone, 1.0),
-        query("rare word, one agent", &[RARE, "--agent", "cursor"], RARE, 100.0),
+        query("rare word", &[], &[RARE], RARE, 100.0),
+        query("rare phrase", &[], &[&phrase], RARE_PHRASE, 100.0),
+        query("prefix", &[], &[&prefix], &prefix.replace('*', ""), 100.0),
+        query("rare word, one agent", &["--agent", "cursor"], &[RARE], RARE, 100.0),
+        query("common word", &[], &[&first], &alone, 1.0),
+        query("common word, newest", &["--newest"], &[&first], &alone, 1.0),
+        query("common word, best", &["--best"], &[&first], &alone, 1.0),
+        query("two common words", &[], &[&first, &second], &either, 1.0),
+        query("common word in messages", &["--in", "message"], &[&first], &alone, 1.0),
+        query("common word in prompts", &["--in", "prompt"], &["horses"], "horses", 1.0),
+        query("common word, oldest day", &["--until", "2025-10-10"], &[&first], &alone, 1.0),
+        Query {
+            finds: false,
+            ..query("common word, no such agent", &["--agent", "codex"], &[&first], &alone, 1.0)
+        },
     ]
 }
 
@@ -124,12 +137,22 @@ fn searching(
         goals.unknown("search vs rg", "rg is missing; Debian package ripgrep");
         return Ok(());
     };
-    let mut table = Table::new(&["search", "ms", "rg ms", "rg / search", "matches", "rg lines"]);
-    for Query { name, args, pattern, wanted } in queries(words) {
+    let mut table = Table::new(&[
+        "search",
+        "ms",
+        "rg ms",
+        "rg / search",
+        "asked within a program, ms",
+        "rg / that",
+        "matches",
+        "rg lines",
+    ]);
+    let store = Store::open(logs)?;
+    for Query { name, options, words, pattern, wanted, finds } in queries(words) {
         let ours = || {
             let mut command = Command::new(program);
             command.args(["sessions", "search", "--json", "--limit", "20", "--log-dir"]);
-            command.arg(logs).args(&args);
+            command.arg(logs).args(&options).args(&words);
             command
         };
         let theirs = || {
@@ -140,25 +163,54 @@ fn searching(
                 .arg(logs);
             command
         };
-        let (mut times, mut peers, mut found, mut lines) = (Vec::new(), Vec::new(), 0, 0);
+        let (mut times, mut peers, mut within) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut found, mut lines) = (0, 0);
+        let plain = options.is_empty().then(|| Search {
+            terms: Terms::of_arguments(&words),
+            sessions: 20,
+            each: 3,
+            ..Search::default()
+        });
         for _ in 0..rounds {
-            let (took, output) = run(&mut ours())?;
+            let (took, output) = run(&mut ours(), &[0])?;
             times.push(took);
             found = output.matches("\"snippet\"").count();
-            let (took, output) = run(&mut theirs())?;
+            // 1 means that nothing was found.
+            let (took, output) = run(&mut theirs(), &[0, 1])?;
             peers.push(took);
             lines = output.lines().count();
+            if let Some(wanted) = &plain {
+                let began = Instant::now();
+                store.search(wanted, &|_| false)?;
+                within.push(began.elapsed().as_secs_f64() * 1e3);
+            }
+        }
+        // A question that is answered quickly because it went wrong is no measurement.
+        if finds != (found > 0) || lines == 0 {
+            return Err(format!("`{name}` has {found} matches, rg {lines} lines").into());
         }
         let ratio = median(&peers) / median(&times);
+        let ratio_within = median(&peers) / median(&within);
+        let shown = |value: String| if within.is_empty() { "-".to_owned() } else { value };
         table.row([
             name.to_owned(),
             format!("{:.1}", median(&times)),
             format!("{:.1}", median(&peers)),
             format!("{ratio:.1}"),
+            shown(format!("{:.2}", median(&within))),
+            shown(format!("{ratio_within:.0}")),
             found.to_string(),
             lines.to_string(),
         ]);
-        goals.at_least(&format!("search, {name}, vs rg"), ratio, wanted, "x");
+        goals.at_least(&format!("search, {name}, start to exit, vs rg"), ratio, wanted, "x");
+        if !within.is_empty() {
+            goals.at_least(
+                &format!("search, {name}, within a program, vs rg"),
+                ratio_within,
+                wanted,
+                "x",
+            );
+        }
     }
     table.print()
 }
@@ -186,7 +238,7 @@ fn listing(
         for _ in 0..rounds {
             let mut command = Command::new(program);
             command.args(["sessions", "ls", "--log-dir"]).arg(&logs).args(args);
-            times.push(run(&mut command)?.0);
+            times.push(run(&mut command, &[0])?.0);
         }
         table.row([name.to_owned(), format!("{:.1}", median(&times))]);
         goals.at_most(&format!("{name} of {sessions}"), median(&times), 100.0, " ms");
@@ -195,12 +247,11 @@ fn listing(
 }
 
 /// Milliseconds from start to exit, and what it printed.
-fn run(command: &mut Command) -> Outcome<(f64, String)> {
+fn run(command: &mut Command, codes: &[i32]) -> Outcome<(f64, String)> {
     let began = Instant::now();
     let output = command.stdin(Stdio::null()).stderr(Stdio::piped()).output()?;
     let took = began.elapsed().as_secs_f64() * 1e3;
-    // 1 means that nothing was found, for both.
-    if !matches!(output.status.code(), Some(0 | 1)) {
+    if !output.status.code().is_some_and(|code| codes.contains(&code)) {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         return Err(format!("{command:?} failed: {text}").into());
     }

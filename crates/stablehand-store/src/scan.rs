@@ -3,7 +3,7 @@
 use crate::commit::{self, Stray};
 use crate::index::{Batch, Indexer, LOG, Opened, Progress, now_ms, size_and_time};
 use crate::open::Access;
-use crate::state::Known;
+use crate::state::{Known, Listed};
 use crate::{Store, StoreError};
 use rusqlite::{TransactionBehavior, params};
 use std::collections::{HashMap, HashSet};
@@ -75,6 +75,15 @@ struct Changed {
     mtime_ms: i64,
 }
 
+/// What is in the folder and not in the index, and the other way round.
+struct Differences {
+    changed: Vec<Changed>,
+    /// By their paths.
+    gone: Vec<(String, Listed)>,
+    /// Whether something has another name now.
+    renamed: bool,
+}
+
 /// One refresh.
 pub(crate) struct Scan<'a> {
     pub(crate) budget: Budget,
@@ -108,7 +117,7 @@ impl Store {
     pub(crate) fn scan(&mut self, scan: &mut Scan<'_>) -> Result<Refreshed, StoreError> {
         let mut done = Refreshed::default();
         for _ in 0..PASSES {
-            let (changed, gone, renamed) = self.differences()?;
+            let Differences { changed, gone, renamed } = self.differences()?;
             if self.access == Access::ReadOnly {
                 done.behind = changed.len() + gone.len();
                 return Ok(done);
@@ -123,8 +132,8 @@ impl Store {
                 again => again?,
             };
             let mut found_copies = renamed;
-            for known in &gone {
-                let (is_gone, had_copies) = self.forget(known.id, &known.path)?;
+            for (path, log) in &gone {
+                let (is_gone, had_copies) = self.forget(log.id, path)?;
                 done.forgotten += usize::from(is_gone);
                 found_copies |= had_copies;
             }
@@ -241,13 +250,9 @@ impl Store {
         }
     }
 
-    /// What has to be looked at, what is gone, and whether something has another name now.
-    fn differences(&self) -> Result<(Vec<Changed>, Vec<Known>, bool), StoreError> {
-        let mut known: HashMap<String, Known> = Known::all(&self.db, LOG)
-            .map_err(|error| self.failed(error))?
-            .into_iter()
-            .map(|log| (log.path.clone(), log))
-            .collect();
+    /// What is in the folder and not in the index, and the other way round.
+    fn differences(&self) -> Result<Differences, StoreError> {
+        let mut known = Listed::all(&self.db, LOG).map_err(|error| self.failed(error))?;
         let mut strays = self.strays()?;
         let mut changed = Vec::new();
         // Files that are who they were; none of them is another log under a new name.
@@ -259,25 +264,30 @@ impl Store {
             if strays.remove(name.as_ref()).is_some_and(|stray| stray == file) {
                 continue;
             }
-            let same = known.remove(name.as_ref()).is_some_and(|it| {
-                if it.inode == log.inode {
-                    unmoved.insert(it.inode);
-                }
-                (it.inode, it.size, it.mtime_ms) == file || is_left_to_its_run(&it, &log, now)
-            });
+            let listed = known.remove(name.as_ref());
+            let same = match &listed {
+                Some(listed) if listed.file == file => true,
+                Some(listed) => Known::numbered(&self.db, listed.id)
+                    .map_err(|error| self.failed(error))?
+                    .is_some_and(|known| is_left_to_its_run(&known, &log, now)),
+                None => false,
+            };
+            if listed.is_some_and(|listed| listed.file.0 == log.inode) {
+                unmoved.insert(log.inode);
+            }
             if !same {
                 changed.push(log);
             }
         }
         self.forget_strays(strays.keys())?;
-        let mut gone: Vec<Known> = known.into_values().collect();
+        let mut gone: Vec<(String, Listed)> = known.into_iter().collect();
         let mut renamed = false;
         if !gone.is_empty() {
             // A log that got another name while we looked may have been missed under both.
             let mut there = self.inodes_of_logs()?;
             there.retain(|inode| !unmoved.contains(inode));
-            gone.retain(|log| {
-                let is_there = there.contains(&log.inode) || Path::new(&log.path).exists();
+            gone.retain(|(path, log)| {
+                let is_there = there.contains(&log.file.0) || Path::new(path).exists();
                 renamed |= is_there;
                 !is_there
             });
@@ -287,7 +297,7 @@ impl Store {
             let sql = "DELETE FROM strays WHERE log IS NOT NULL";
             let _again = self.db.execute(sql, []).map_err(|error| self.failed(error))?;
         }
-        Ok((changed, gone, renamed))
+        Ok(Differences { changed, gone, renamed })
     }
 
     fn strays(&self) -> Result<HashMap<String, (u64, u64, i64)>, StoreError> {
@@ -325,11 +335,17 @@ impl Store {
         };
         let mut logs = Vec::new();
         for entry in entries {
-            let path = entry.map_err(failed)?.path();
-            if path.extension().is_none_or(|end| end != "jsonl") {
+            let entry = entry.map_err(failed)?;
+            if !entry.file_name().as_encoded_bytes().ends_with(b".jsonl") {
                 continue;
             }
-            if let Ok(about) = std::fs::metadata(&path)
+            let path = entry.path();
+            // Without a walk along the whole path, but for a link.
+            let about = match entry.metadata() {
+                Ok(about) if about.is_symlink() => std::fs::metadata(&path),
+                about => about,
+            };
+            if let Ok(about) = about
                 && about.is_file()
             {
                 let (size, mtime_ms) = size_and_time(&about);

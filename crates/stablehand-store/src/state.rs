@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::{Deserialize, Serialize};
 use stablehand_core::chronicle::Restart;
+use std::collections::HashMap;
 
 /// A log in the index.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +21,27 @@ pub(crate) struct Known {
     pub(crate) restart: Option<RestartPoint>,
     /// The process that indexes it while it writes it.
     pub(crate) live: Option<u32>,
+}
+
+/// What is needed of every log to see whether it changed, and no more: there are many.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) id: i64,
+    /// Inode, size and time.
+    pub(crate) file: (u64, u64, i64),
+}
+
+impl Listed {
+    /// All logs of a source, by their paths.
+    pub(crate) fn all(db: &Connection, source: &str) -> rusqlite::Result<HashMap<String, Listed>> {
+        let sql = "SELECT path, id, inode, size, mtime_ms FROM logs WHERE source = ?";
+        let mut find = db.prepare_cached(sql)?;
+        let listed = find.query_map([source], |row| {
+            let file = (row.get(2)?, row.get(3)?, row.get(4)?);
+            Ok((row.get(0)?, Listed { id: row.get(1)?, file }))
+        })?;
+        listed.collect()
+    }
 }
 
 /// Where reading may begin.
@@ -47,11 +69,11 @@ impl Known {
             .optional()
     }
 
-    /// All logs of a source.
-    pub(crate) fn all(db: &Connection, source: &str) -> rusqlite::Result<Vec<Known>> {
-        let mut find =
-            db.prepare_cached(&format!("SELECT {COLUMNS} FROM logs WHERE source = ?"))?;
-        find.query_map([source], Known::of_row)?.collect()
+    /// The log of that number.
+    pub(crate) fn numbered(db: &Connection, id: i64) -> rusqlite::Result<Option<Known>> {
+        db.prepare_cached(&format!("SELECT {COLUMNS} FROM logs WHERE id = ?"))?
+            .query_row([id], Known::of_row)
+            .optional()
     }
 
     fn of_row(row: &Row<'_>) -> rusqlite::Result<Known> {
