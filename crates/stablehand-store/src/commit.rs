@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use stablehand_core::chronicle::Row;
 use stablehand_core::id::digest64;
 use stablehand_core::redact::Redactor;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -169,7 +170,7 @@ fn put(
         known.state(),
     ])?;
     indexer.chronicle.flush(&mut indexer.rows);
-    let writer = Writer { db, log: known.id, source: LOG, redactor, words };
+    let writer = Writer { db, log: known.id, source: LOG, redactor, words, signs: RefCell::default() };
     let rows = indexer.rows.get(first_row..).unwrap_or_default();
     // Of a row that changed several times, only the last is worth writing.
     let last: HashMap<Number<'_>, usize> =

@@ -4,7 +4,7 @@
 //! Numbers of logs are chance, so they are replaced by the keys; when something was indexed, and how
 //! reading goes on, is left out.
 
-use crate::{Store, StoreError};
+use crate::{Store, StoreError, signs};
 use rusqlite::types::ValueRef;
 use stablehand_core::id::digest64;
 use std::fmt::Write as _;
@@ -121,7 +121,10 @@ impl Store {
         // Compares the words with the passages that they are of.
         let words =
             self.db.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)", []);
-        Ok(words.err().map(|error| error.to_string()))
+        if let Err(error) = words {
+            return Ok(Some(error.to_string()));
+        }
+        signs::wrong(&self.db).map_err(|error| self.failed(error))
     }
 }
 

@@ -20,6 +20,7 @@ mod open;
 pub mod query;
 mod rebuild;
 mod scan;
+mod signs;
 mod state;
 mod write;
 

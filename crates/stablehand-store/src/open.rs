@@ -5,7 +5,8 @@
 
 use crate::StoreError;
 use crate::lock::OpeningLock;
-use rusqlite::{Connection, OpenFlags};
+use crate::signs;
+use rusqlite::{Connection, OpenFlags, Transaction};
 use rusqlite_migration::{M, Migrations};
 use stablehand_core::redact::Redactor;
 use std::fmt::Write as _;
@@ -22,8 +23,15 @@ pub const FILE: &str = "index.sqlite";
 const BUSY: Duration = Duration::from_secs(5);
 
 /// What each version of the tables changed; never edited, only added to.
-const STEPS: &[M<'static>] =
-    &[M::up(include_str!("schema.sql")), M::up(include_str!("schema-imports.sql"))];
+fn steps() -> Vec<M<'static>> {
+    vec![
+        M::up(include_str!("schema.sql")),
+        M::up(include_str!("schema-imports.sql")),
+        M::up_with_hook(include_str!("schema-signs.sql"), |db: &Transaction<'_>| {
+            Ok(signs::put_all(db)?)
+        }),
+    ]
+}
 
 /// No version will ever have a number like this; a file that says so is damaged.
 const ABSURD_VERSION: i64 = 1000;
@@ -244,7 +252,7 @@ impl Store {
 fn check_version(db: &Connection, path: &Path) -> Result<(), StoreError> {
     let failed = |source| StoreError::Database { path: path.to_owned(), source };
     let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
-    let ours = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
+    let ours = i64::try_from(steps().len()).unwrap_or(i64::MAX);
     if !(0..ABSURD_VERSION).contains(&version) {
         return Err(failed(rusqlite::Error::IntegralValueOutOfRange(0, version)));
     }
@@ -258,7 +266,7 @@ fn prepare(db: &mut Connection, path: &Path, cache: Cache) -> Result<(), StoreEr
     let failed = |source| StoreError::Database { path: path.to_owned(), source };
     db.pragma_update(None, "cache_size", -(cache as i64)).map_err(failed)?;
     db.set_prepared_statement_cache_capacity(64);
-    Migrations::from_slice(STEPS).to_latest(db).map_err(|error| match error {
+    Migrations::new(steps()).to_latest(db).map_err(|error| match error {
         rusqlite_migration::Error::RusqliteError { err, .. } => failed(err),
         rusqlite_migration::Error::MigrationDefinition(_) => {
             StoreError::Newer { path: path.to_owned() }

@@ -109,11 +109,18 @@ impl Filter {
 }
 
 impl Store {
-    /// Asks something, with the name of the index in the error.
+    /// Asks something, with the name of the index in the error. The answer is of one moment, whatever
+    /// others write meanwhile.
     fn ask<T>(
         &self,
         question: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        question(&self.db).map_err(|source| self.failed(source))
+        let ask = || {
+            let moment = self.db.unchecked_transaction()?;
+            let answer = question(&moment)?;
+            moment.commit()?;
+            Ok(answer)
+        };
+        ask().map_err(|source| self.failed(source))
     }
 }

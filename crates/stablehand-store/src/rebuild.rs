@@ -121,11 +121,16 @@ impl Drop for Unfinished {
 
 /// Nobody asks while it is made: large pieces, and all of them are merged at the end.
 const BULK: &str = "INSERT INTO words (words, rank) VALUES ('automerge', 0);
-     INSERT INTO words (words, rank) VALUES ('hashsize', 33554432);";
+     INSERT INTO words (words, rank) VALUES ('hashsize', 33554432);
+     INSERT INTO signs (signs, rank) VALUES ('automerge', 0);
+     INSERT INTO signs (signs, rank) VALUES ('hashsize', 8388608);";
 
 const OPTIMIZE: &str = "INSERT INTO words (words) VALUES ('optimize');
      INSERT INTO words (words, rank) VALUES ('automerge', 4);
-     INSERT INTO words (words, rank) VALUES ('hashsize', 1048576);";
+     INSERT INTO words (words, rank) VALUES ('hashsize', 1048576);
+     INSERT INTO signs (signs) VALUES ('optimize');
+     INSERT INTO signs (signs, rank) VALUES ('automerge', 4);
+     INSERT INTO signs (signs, rank) VALUES ('hashsize', 1048576);";
 
 /// Removes what others did not finish. Whoever is at it writes all the time.
 fn clear(folder: &Path) {

@@ -1,11 +1,13 @@
 //! From rows to tables.
 
+use crate::signs::{self, Signs};
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use stablehand_core::chronicle::{Passage, Row, RunRow, ToolRow, TurnRow};
 use stablehand_core::event::Tokens;
 use stablehand_core::redact::Redactor;
 use stablehand_core::time::UnixMillis;
+use std::cell::RefCell;
 
 /// Puts rows of one log into the tables, secrets left out.
 pub(crate) struct Writer<'a> {
@@ -15,6 +17,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) redactor: &'a Redactor,
     /// Whether text is made searchable; without, only to be measured against.
     pub(crate) words: bool,
+    /// Kept for all texts: it is large.
+    pub(crate) signs: RefCell<Signs>,
 }
 
 /// The numbers of the passages of one log: `first..=last`.
@@ -181,6 +185,7 @@ impl Writer<'_> {
         )?;
         if self.words {
             self.run_sql("INSERT INTO words (rowid, text) VALUES (?,?)", params![id, text])?;
+            signs::put(self.db, &mut self.signs.borrow_mut(), id, &text)?;
         }
         Ok(())
     }
@@ -194,6 +199,7 @@ pub(crate) fn forget(db: &Connection, log: i64) -> rusqlite::Result<()> {
          SELECT 'delete', id, text FROM passages WHERE id BETWEEN ? AND ?",
     )?
     .execute([first, last])?;
+    signs::forget(db, first, last)?;
     db.prepare_cached("DELETE FROM passages WHERE id BETWEEN ? AND ?")?.execute([first, last])?;
     for table in ["runs", "turns", "tools", "questions", "verdicts", "files"] {
         db.prepare_cached(&format!("DELETE FROM {table} WHERE log = ?"))?.execute([log])?;

@@ -59,6 +59,16 @@ impl Finished {
         self
     }
 
+    /// Fails if it ever held more than a run may, whatever passes through it, the index being filled
+    /// beside it.
+    #[track_caller]
+    pub fn assert_memory(&self) -> &Self {
+        // An unoptimized program is itself larger by some megabytes.
+        let most = if cfg!(debug_assertions) { 64 << 10 } else { 40 << 10 };
+        assert!(self.peak_rss_kib < most, "held {} KiB", self.peak_rss_kib);
+        self
+    }
+
     /// Standard output as text, lossy.
     pub fn stdout_text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()

@@ -19,6 +19,7 @@ use stablehand_core::event::EventKind;
 use stablehand_core::id::digest64;
 use stablehand_core::redact::Redactor;
 use stablehand_core::time::UnixMillis;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::error::Error as _;
 
@@ -188,6 +189,7 @@ impl Import<'_> {
                 source: &self.files.source.agent,
                 redactor: &self.redactor,
                 words: true,
+                signs: RefCell::default(),
             };
             for row in &self.rows {
                 writer.put(row).map_err(failed)?;

@@ -157,6 +157,8 @@ struct Hunt<'a> {
     wanted: &'a Search,
     /// The question for the index of words.
     words: Option<String>,
+    /// The question for the index of signs, where that is the better one to begin with.
+    signs: Option<String>,
     /// All that the index has found, the last first, where asking it again would take as long.
     ids: Option<Vec<i64>>,
     /// The runs that fit, by log, where there is a filter about runs.
@@ -182,7 +184,12 @@ impl<'a> Hunt<'a> {
             }
             _ => None,
         };
-        let mut hunt = Hunt { db, wanted, words, ids, runs: None, logs: Vec::new() };
+        let mut hunt = Hunt { db, wanted, words, signs: None, ids, runs: None, logs: Vec::new() };
+        if let Some(signs) = wanted.terms.in_signs()
+            && (hunt.words.is_none() || hunt.are_rarer(&signs)?)
+        {
+            hunt.signs = Some(signs);
+        }
         if !wanted.filter.is_open() || !wanted.outcomes.is_empty() || wanted.tool.is_some() {
             hunt.choose_runs(is_written)?;
         }
@@ -249,6 +256,11 @@ impl<'a> Hunt<'a> {
             }
         };
         Ok(wanted.iter().any(|it| it == word))
+    }
+
+    /// Whether what the index of words offers is looked through, and not something else.
+    fn begins_with_words(&self) -> bool {
+        self.words.is_some() && self.signs.is_none()
     }
 
     fn found(mut self) -> rusqlite::Result<Found> {
@@ -347,11 +359,22 @@ impl<'a> Hunt<'a> {
 
     fn is_telling(&self, question: Option<&str>) -> rusqlite::Result<bool> {
         let Some(question) = question else { return Ok(false) };
-        let mut ask = self.db.prepare_cached(
-            "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)",
-        )?;
-        let known: usize = ask.query_row(params![question, COMMON + 1], |row| row.get(0))?;
-        Ok(known <= COMMON)
+        Ok(self.up_to(COMMON, "words", question)? <= COMMON)
+    }
+
+    /// How many an index has, counted a little beyond a limit at the most.
+    fn up_to(&self, most: usize, index: &str, question: &str) -> rusqlite::Result<usize> {
+        let mut ask = self.db.prepare_cached(&format!(
+            "SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ? LIMIT ?)"
+        ))?;
+        ask.query_row(params![question, most + 1], |row| row.get(0))
+    }
+
+    /// Whether fewer passages have these signs than have the words.
+    fn are_rarer(&self, signs: &str) -> rusqlite::Result<bool> {
+        let (None, Some(words)) = (&self.ids, &self.words) else { return Ok(false) };
+        let with_signs = self.up_to(COMMON, "signs", signs)?;
+        Ok(with_signs <= COMMON && self.up_to(with_signs, "words", words)? > with_signs)
     }
 
     /// Where many match: log by log, until there are enough sessions.

@@ -3,7 +3,9 @@
 //! Words are all wanted; a phrase stands together; `-word` must not occur; `word*` is a beginning.
 //! The index knows words of letters, digits and underscores. What it cannot know, such as the signs
 //! of `C++`, an emoji, or a word of a script that puts no spaces between words, is looked for in
-//! the text itself.
+//! the text itself, of those passages that the index of signs offers.
+
+use crate::signs::{self, is_without_spaces};
 
 /// One thing to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +80,11 @@ impl Terms {
             Some(unwanted) => format!("({wanted}) NOT ({unwanted})"),
             None => wanted,
         })
+    }
+
+    /// The question for the index of signs; absent where it cannot help.
+    pub(super) fn in_signs(&self) -> Option<String> {
+        signs::question(self.wanted.iter().filter_map(|term| term.in_text.as_deref()))
     }
 
     /// What the index is to exclude.
@@ -186,18 +193,6 @@ fn sign(text: &str) -> (bool, &str) {
 /// What words of the index are made of.
 pub(super) fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
-}
-
-/// Scripts in which a run of letters is a sentence: the index takes it for one word.
-fn is_without_spaces(c: char) -> bool {
-    matches!(c,
-        '\u{e00}'..='\u{eff}'          // Thai, Lao
-        | '\u{1000}'..='\u{109f}'      // Burmese
-        | '\u{1780}'..='\u{17ff}'      // Khmer
-        | '\u{2e80}'..='\u{9fff}'      // Chinese, Japanese
-        | '\u{ac00}'..='\u{d7ff}'      // Korean, whose words grow endings
-        | '\u{f900}'..='\u{faff}'
-        | '\u{20000}'..='\u{3ffff}')
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use stablehand_core::chronicle::PassageKind;
 use stablehand_core::time::UnixMillis;
 use stablehand_store::query::{Brief, Count, Filter, Found, Match, Order, Search, Terms};
-use stablehand_store::{Budget, Store};
+use stablehand_store::{Budget, FILE, Store};
 use tempfile::TempDir;
 
 /// An index of logs with these names and texts.
@@ -58,6 +58,19 @@ fn found_in(it: &Match) -> Vec<&str> {
 }
 
 #[test]
+fn an_index_of_an_older_version_learns_its_signs() -> Any {
+    let (folder, store) = index(&[("a", saying("a", 0, &["neigh 🐴 -> hay", "no sign"]))])?;
+    drop(store);
+    let old = rusqlite::Connection::open(folder.path().join(FILE))?;
+    old.execute_batch("DROP TABLE signs; PRAGMA user_version = 2")?;
+    drop(old);
+    let store = Store::open(folder.path())?;
+    assert_eq!(store.check()?, None);
+    assert_eq!(texts(&ask(&store, &search(&["🐴"]))?), ["neigh 🐴 -> hay"]);
+    Ok(())
+}
+
+#[test]
 fn what_a_person_types_is_found() -> Any {
     let said = [
         "the quick brown fox",
@@ -88,6 +101,14 @@ fn what_a_person_types_is_found() -> Any {
         (&["十二匹", "馬が"], &[6]),
         (&["--force"], &[7]),
         (&["->"], &[7]),
+        (&["-> then"], &[7]),
+        (&["C", "🐴"], &[]),
+        (&["C#", "code"], &[2]),
+        (&["🐴", "here"], &[5]),
+        (&["🐴🐴"], &[]),
+        (&["🐴", "-here"], &[]),
+        (&["がいる", "-馬"], &[]),
+        (&["İ"], &[]),
         (&["wait_for_it"], &[7]),
         (&["wait"], &[]),
         (&["NEAR(quick brown)"], &[]),

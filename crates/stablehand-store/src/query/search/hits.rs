@@ -90,16 +90,23 @@ impl<'h, 'a> Hits<'h, 'a> {
         let wanted = self.at_once;
         self.at_once = (wanted * 2).min(AT_MOST);
         let (hunt, first) = (self.hunt, self.first);
-        let (seen, lowest) = match (&hunt.ids, &hunt.words) {
-            (Some(ids), _) => self.fill_by_ids(ids, last, wanted)?,
-            (None, Some(words)) => {
+        let (seen, lowest) = match (&hunt.ids, &hunt.signs, &hunt.words) {
+            (Some(ids), _, _) => self.fill_by_ids(ids, last, wanted)?,
+            (None, Some(signs), _) => {
+                let sql = "SELECT p.id, p.run, p.tool, p.kind, p.at, p.text
+                     FROM signs CROSS JOIN passages p ON p.id = signs.rowid
+                     WHERE signs MATCH ?4 AND signs.rowid BETWEEN ?1 AND ?2
+                     ORDER BY signs.rowid DESC LIMIT ?3";
+                self.fill_by(sql, &[&first, &last, &wanted, signs])?
+            }
+            (None, None, Some(words)) => {
                 let sql = "SELECT p.id, p.run, p.tool, p.kind, p.at
                      FROM words CROSS JOIN passages p ON p.id = words.rowid
                      WHERE words MATCH ?4 AND words.rowid BETWEEN ?1 AND ?2
                      ORDER BY words.rowid DESC LIMIT ?3";
                 self.fill_by(sql, &[&first, &last, &wanted, words])?
             }
-            (None, None) => {
+            (None, None, None) => {
                 let sql = "SELECT id, run, tool, kind, at, text FROM passages
                      WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT ?3";
                 self.fill_by(sql, &[&first, &last, &wanted])?
@@ -118,7 +125,7 @@ impl<'h, 'a> Hits<'h, 'a> {
         values: &[&dyn ToSql],
     ) -> rusqlite::Result<(usize, Option<i64>)> {
         let terms = &self.hunt.wanted.terms;
-        let with_text = self.hunt.words.is_none() && terms.needs_text();
+        let with_text = !self.hunt.begins_with_words() && terms.needs_text();
         let mut ask = self.hunt.db.prepare_cached(sql)?;
         let mut rows = ask.query(values)?;
         let (mut seen, mut lowest) = (0, None);
@@ -187,12 +194,20 @@ impl<'h, 'a> Hits<'h, 'a> {
         {
             return Ok(false);
         }
-        if hunt.words.is_some() && wanted.terms.needs_text() {
+        if hunt.begins_with_words() && wanted.terms.needs_text() {
             let mut ask = hunt.db.prepare_cached("SELECT text FROM passages WHERE id = ?")?;
             let fits = ask.query_row([it.id], |row| {
                 Ok(row.get_ref(0)?.as_str().is_ok_and(|text| wanted.terms.fit(text)))
             })?;
             if !fits {
+                return Ok(false);
+            }
+        }
+        // What the index of signs offers need not have the words.
+        if let (Some(_), Some(words)) = (&hunt.signs, &hunt.words) {
+            let mut ask =
+                hunt.db.prepare_cached("SELECT 1 FROM words WHERE words MATCH ? AND rowid = ?")?;
+            if !ask.exists(rusqlite::params![words, it.id])? {
                 return Ok(false);
             }
         }
