@@ -8,6 +8,10 @@
 /// Newline and tab stay. Escape sequences (CSI, OSC, DCS and their kin, also unterminated ones) go
 /// whole; other control characters, bidirectional overrides and invisible marks are dropped.
 pub fn plain(text: &str) -> String {
+    // Most texts are.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

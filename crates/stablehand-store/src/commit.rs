@@ -170,7 +170,8 @@ fn put(
         known.state(),
     ])?;
     indexer.chronicle.flush(&mut indexer.rows);
-    let writer = Writer { db, log: known.id, source: LOG, redactor, words, signs: RefCell::default() };
+    let writer =
+        Writer { db, log: known.id, source: LOG, redactor, words, signs: RefCell::default() };
     let rows = indexer.rows.get(first_row..).unwrap_or_default();
     // Of a row that changed several times, only the last is worth writing.
     let last: HashMap<Number<'_>, usize> =

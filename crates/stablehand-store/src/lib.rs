@@ -13,6 +13,7 @@ mod commit;
 mod dump;
 mod error;
 mod fill;
+mod folder;
 mod import;
 mod index;
 mod lock;

@@ -1,14 +1,14 @@
 //! Bringing the index up to date with its folder: what is new, what grew, what is gone.
 
-use crate::commit::{self, Stray};
-use crate::index::{Batch, Indexer, LOG, Opened, Progress, now_ms, size_and_time};
+use crate::commit;
+use crate::folder::{self, FoundLog};
+use crate::index::{Batch, Indexer, LOG, Opened, Progress, now_ms};
 use crate::open::Access;
 use crate::state::{Known, Listed};
 use crate::{Store, StoreError};
 use rusqlite::{TransactionBehavior, params};
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -66,18 +66,9 @@ pub struct Advance {
     pub bytes: (u64, u64),
 }
 
-/// A log that has to be looked at.
-#[derive(Debug)]
-struct Changed {
-    path: PathBuf,
-    inode: u64,
-    size: u64,
-    mtime_ms: i64,
-}
-
 /// What is in the folder and not in the index, and the other way round.
 struct Differences {
-    changed: Vec<Changed>,
+    changed: Vec<FoundLog>,
     /// By their paths.
     gone: Vec<(String, Listed)>,
     /// Whether something has another name now.
@@ -151,7 +142,7 @@ impl Store {
     /// Indexes what changed; whether somebody has to look again.
     fn index_all(
         &mut self,
-        mut changed: Vec<Changed>,
+        mut changed: Vec<FoundLog>,
         scan: &mut Scan<'_>,
         done: &mut Refreshed,
     ) -> Result<bool, StoreError> {
@@ -258,7 +249,7 @@ impl Store {
         // Files that are who they were; none of them is another log under a new name.
         let mut unmoved = HashSet::new();
         let now = now_ms();
-        for log in self.logs_of_folder()? {
+        for log in folder::logs(&self.folder)? {
             let name = log.path.to_string_lossy();
             let file = (log.inode, log.size, log.mtime_ms);
             if strays.remove(name.as_ref()).is_some_and(|stray| stray == file) {
@@ -284,7 +275,7 @@ impl Store {
         let mut renamed = false;
         if !gone.is_empty() {
             // A log that got another name while we looked may have been missed under both.
-            let mut there = self.inodes_of_logs()?;
+            let mut there = folder::inodes_of_logs(&self.folder)?;
             there.retain(|inode| !unmoved.contains(inode));
             gone.retain(|(path, log)| {
                 let is_there = there.contains(&log.file.0) || Path::new(path).exists();
@@ -327,45 +318,6 @@ impl Store {
         Ok(())
     }
 
-    fn logs_of_folder(&self) -> Result<Vec<Changed>, StoreError> {
-        let failed = |source| StoreError::Read { path: self.folder.clone(), source };
-        let entries = match std::fs::read_dir(&self.folder) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(failed)?,
-        };
-        let mut logs = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(failed)?;
-            if !entry.file_name().as_encoded_bytes().ends_with(b".jsonl") {
-                continue;
-            }
-            let path = entry.path();
-            // Without a walk along the whole path, but for a link.
-            let about = match entry.metadata() {
-                Ok(about) if about.is_symlink() => std::fs::metadata(&path),
-                about => about,
-            };
-            if let Ok(about) = about
-                && about.is_file()
-            {
-                let (size, mtime_ms) = size_and_time(&about);
-                logs.push(Changed { path, inode: about.ino(), size, mtime_ms });
-            }
-        }
-        Ok(logs)
-    }
-
-    /// The numbers of the files that may be logs. The number of one that was removed is soon that of
-    /// another file, such as of our own journal.
-    fn inodes_of_logs(&self) -> Result<HashSet<u64>, StoreError> {
-        let failed = |source| StoreError::Read { path: self.folder.clone(), source };
-        let entries = std::fs::read_dir(&self.folder).map_err(failed)?.flatten();
-        let logs = entries.filter(|entry| {
-            Path::new(&entry.file_name()).extension().is_some_and(|end| end == "jsonl")
-        });
-        Ok(logs.map(|entry| entry.ino()).collect())
-    }
-
     /// Forgets a log, if it is still called so; whether it was, and whether it had copies.
     pub(crate) fn forget(&mut self, log: i64, path: &str) -> Result<(bool, bool), StoreError> {
         let database = self.path.clone();
@@ -388,16 +340,8 @@ impl Store {
     }
 }
 
-impl Changed {
-    fn stray(&self, log: Option<i64>) -> Stray {
-        let path = self.path.to_string_lossy().into_owned();
-        let Changed { inode, size, mtime_ms, .. } = *self;
-        Stray { path, inode, size, mtime_ms, log }
-    }
-}
-
 /// Whether the run that writes a log keeps the index up to date itself.
-fn is_left_to_its_run(known: &Known, log: &Changed, now: i64) -> bool {
+fn is_left_to_its_run(known: &Known, log: &FoundLog, now: i64) -> bool {
     known.inode == log.inode
         && known.bytes <= log.size
         && known.to_read_again() > WORTH

@@ -40,11 +40,7 @@ pub(crate) struct Signs {
 
 impl Default for Signs {
     fn default() -> Signs {
-        Signs {
-            plain: Box::new([0; PLAIN as usize]),
-            others: HashSet::new(),
-            words: String::new(),
-        }
+        Signs { plain: Box::new([0; PLAIN as usize]), others: HashSet::new(), words: String::new() }
     }
 }
 

@@ -65,8 +65,14 @@ impl Grid {
 
     /// Adds a row. Whatever a cell holds, it stays one line that drives no terminal.
     pub(super) fn row(&mut self, cells: Vec<Cell>) {
-        let clean = |text: &str| text::plain(text).replace(['\n', '\t'], " ");
-        self.rows.push(cells.into_iter().map(|(text, look)| (clean(&text), look)).collect());
+        let clean = |text: String| {
+            // Most texts are; there may be a hundred thousand.
+            if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+                return text;
+            }
+            text::plain(&text).replace(['\n', '\t'], " ")
+        };
+        self.rows.push(cells.into_iter().map(|(text, look)| (clean(text), look)).collect());
     }
 
     /// The rows as text, in so many cells where there is a limit.

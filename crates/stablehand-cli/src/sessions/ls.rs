@@ -12,7 +12,7 @@ use crate::redact::redactor;
 use serde::Serialize;
 use stablehand::redact::Redactor;
 use stablehand_core::event::Tokens;
-use stablehand_store::query::{Brief, Session, Spent};
+use stablehand_store::query::{Brief, Session, Spent, short_ids_of_all};
 use stablehand_store::{Store, StoreError};
 use std::borrow::Cow;
 use std::io::{BufWriter, ErrorKind, Write as _};
@@ -90,7 +90,9 @@ pub(super) fn main(args: &LsArgs) -> Result<u8, Failure> {
     let folder = args.place.folder(&env)?;
     let answer = fresh::ask(&env, &folder, Pace::Soon, |store| {
         if filter.is_open() && outcomes.is_empty() && limit == usize::MAX {
-            let listed = list(store, store.all_sessions()?)?;
+            let sessions = store.all_sessions()?;
+            let shorts = short_ids_of_all(&ids(&sessions));
+            let listed = list(sessions, shorts);
             let all = listed.len();
             return Ok((listed, all));
         }
@@ -98,7 +100,9 @@ pub(super) fn main(args: &LsArgs) -> Result<u8, Failure> {
         choose(store, &mut briefs, &outcomes)?;
         let all = briefs.len();
         briefs.truncate(limit);
-        list(store, store.sessions(&briefs)?).map(|listed| (listed, all))
+        let sessions = store.sessions(&briefs)?;
+        let shorts = store.short_ids(&ids(&sessions))?;
+        Ok((list(sessions, shorts), all))
     })?;
     let (mut listed, all) = answer.unwrap_or_default();
     let redactor = redactor(&[]);
@@ -168,15 +172,17 @@ fn choose(store: &Store, briefs: &mut Vec<Brief>, outcomes: &[String]) -> Result
     Ok(())
 }
 
-fn list(store: &Store, sessions: Vec<Session>) -> Result<Vec<Listed>, StoreError> {
-    let shorts =
-        store.short_ids(&sessions.iter().map(|it| it.chat.as_str()).collect::<Vec<_>>())?;
+fn ids(sessions: &[Session]) -> Vec<&str> {
+    sessions.iter().map(|it| it.chat.as_str()).collect()
+}
+
+fn list(sessions: Vec<Session>, shorts: Vec<String>) -> Vec<Listed> {
     let listed = sessions.into_iter().zip(shorts).map(|(session, short)| {
         let log = session.logs.last().map_or(Path::new(""), PathBuf::as_path);
         let outcome = standing(session.outcome.as_deref(), &session.source, log);
         Listed { session, outcome, short }
     });
-    Ok(listed.collect())
+    listed.collect()
 }
 
 /// What the index has was made plain by rules; what only this environment knows goes too.

@@ -229,14 +229,7 @@ impl Store {
                 let mut ask = db.prepare_cached("SELECT DISTINCT chat FROM runs ORDER BY chat")?;
                 let all = ask.query_map([], |row| row.get(0))?;
                 let all: Vec<String> = all.collect::<rusqlite::Result<_>>()?;
-                let short = |chat: &&str| {
-                    let place = all.partition_point(|other| other.as_str() < *chat);
-                    let mut after = all.get(place..).unwrap_or_default().iter();
-                    let after = after.find(|other| other.as_str() != *chat);
-                    let before = place.checked_sub(1).and_then(|place| all.get(place));
-                    shortened(chat, before.map(String::as_str), after.map(String::as_str))
-                };
-                return Ok(chats.iter().map(short).collect());
+                return Ok(short_among(&all.iter().map(String::as_str).collect::<Vec<_>>(), chats));
             }
             let mut before = db.prepare_cached("SELECT max(chat) FROM runs WHERE chat < ?")?;
             let mut after = db.prepare_cached("SELECT min(chat) FROM runs WHERE chat > ?")?;
@@ -251,14 +244,34 @@ impl Store {
     }
 }
 
+/// Of each id of all as much as tells it from the others, in their order.
+pub fn short_ids_of_all(chats: &[&str]) -> Vec<String> {
+    let mut all = chats.to_vec();
+    all.sort_unstable();
+    all.dedup();
+    short_among(&all, chats)
+}
+
+/// Of each id as much as tells it from all, which are in order.
+fn short_among(all: &[&str], chats: &[&str]) -> Vec<String> {
+    let short = |chat: &&str| {
+        let place = all.partition_point(|other| other < chat);
+        let after = all.get(place..).unwrap_or_default().iter().find(|other| *other != chat);
+        let before = place.checked_sub(1).and_then(|place| all.get(place));
+        shortened(chat, before.copied(), after.copied())
+    };
+    chats.iter().map(short).collect()
+}
+
 /// In the order of ids the one most like another is next to it.
 fn shortened(chat: &str, before: Option<&str>, after: Option<&str>) -> String {
     let mut needed = SHORTEST;
     for next in [before, after].into_iter().flatten() {
-        let same = chat.chars().zip(next.chars()).take_while(|(a, b)| a == b);
+        let same = chat.bytes().zip(next.bytes()).take_while(|(a, b)| a == b);
         needed = needed.max(same.count() + 1);
     }
-    chat.chars().take(needed).collect()
+    let end = (needed..chat.len()).find(|end| chat.is_char_boundary(*end)).unwrap_or(chat.len());
+    chat.get(..end).unwrap_or(chat).to_owned()
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<RunOf> {

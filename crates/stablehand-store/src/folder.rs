@@ -1,0 +1,95 @@
+//! Which logs there are: the files of the folder, as they are at this moment.
+//!
+//! Owns looking into the folder. What of it is new is [`crate::scan`]'s.
+
+use crate::StoreError;
+use crate::commit::Stray;
+use crate::index::size_and_time;
+use std::collections::HashSet;
+use std::fs::DirEntry;
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// How the name of a log ends.
+const END: &[u8] = b".jsonl";
+
+/// So many files are worth a thread that asks about them.
+const A_THREAD: usize = 1000;
+
+/// More threads than this wait for each other in the file system.
+const THREADS: usize = 4;
+
+/// A log in the folder.
+#[derive(Debug)]
+pub(crate) struct FoundLog {
+    pub(crate) path: PathBuf,
+    pub(crate) inode: u64,
+    pub(crate) size: u64,
+    pub(crate) mtime_ms: i64,
+}
+
+impl FoundLog {
+    /// The same, where it is not indexed: a copy of that log, or nothing yet.
+    pub(crate) fn stray(&self, log: Option<i64>) -> Stray {
+        let path = self.path.to_string_lossy().into_owned();
+        let FoundLog { inode, size, mtime_ms, .. } = *self;
+        Stray { path, inode, size, mtime_ms, log }
+    }
+}
+
+/// All logs of a folder; none where there is no folder.
+pub(crate) fn logs(folder: &Path) -> Result<Vec<FoundLog>, StoreError> {
+    let failed = |source| StoreError::Read { path: folder.to_owned(), source };
+    let entries = match entries(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = (entries.len() / A_THREAD + 1).min(cores).min(THREADS);
+    let look = |entries: &[DirEntry]| entries.iter().filter_map(look_at).collect::<Vec<_>>();
+    let mut parts = entries.chunks(entries.len().div_ceil(threads).max(1));
+    let own = parts.next().unwrap_or_default();
+    std::thread::scope(|scope| {
+        let others: Vec<_> = parts
+            .map(|part| (part, std::thread::Builder::new().spawn_scoped(scope, || look(part))))
+            .collect();
+        let mut logs = look(own);
+        for (part, other) in others {
+            // Where there is no thread to be had, or one came to grief, this one does it.
+            logs.extend(match other.map(std::thread::ScopedJoinHandle::join) {
+                Ok(Ok(found)) => found,
+                _ => look(part),
+            });
+        }
+        Ok(logs)
+    })
+}
+
+/// The numbers of the files that may be logs. The number of one that was removed is soon that of
+/// another file, such as of our own journal.
+pub(crate) fn inodes_of_logs(folder: &Path) -> Result<HashSet<u64>, StoreError> {
+    let failed = |source| StoreError::Read { path: folder.to_owned(), source };
+    Ok(entries(folder).map_err(failed)?.iter().map(DirEntryExt::ino).collect())
+}
+
+fn entries(folder: &Path) -> std::io::Result<Vec<DirEntry>> {
+    let is_log = |entry: &std::io::Result<DirEntry>| match entry {
+        Ok(entry) => entry.file_name().as_encoded_bytes().ends_with(END),
+        Err(_) => true,
+    };
+    std::fs::read_dir(folder)?.filter(is_log).collect()
+}
+
+fn look_at(entry: &DirEntry) -> Option<FoundLog> {
+    let path = entry.path();
+    // Without a walk along the whole path, but for a link.
+    let about = match entry.metadata() {
+        Ok(about) if about.is_symlink() => std::fs::metadata(&path),
+        about => about,
+    };
+    // One that is gone by now is none.
+    let about = about.ok().filter(std::fs::Metadata::is_file)?;
+    let (size, mtime_ms) = size_and_time(&about);
+    Some(FoundLog { path, inode: about.ino(), size, mtime_ms })
+}
