@@ -13,6 +13,8 @@ const EPOCH: u64 = 1_760_000_000_000;
 
 /// A word that stands in ten texts of all, and two that stand together in ten.
 pub const RARE: &str = "zebraquux";
+/// See [`RARE`]; no index of words knows these.
+pub const RARE_SIGNS: &str = "🐴=>馬小屋";
 /// See [`RARE`].
 pub const RARE_PHRASE: &str = "marmalade farrier";
 
@@ -143,7 +145,7 @@ fn log(words: &mut Words, number: usize, events: usize, has_rare: bool) -> Strin
                 out.push_str(r#""type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":""#);
                 words.push(&mut out, 14);
                 if has_rare && event == 47 {
-                    let _infallible = write!(out, "{RARE} and a {RARE_PHRASE} ");
+                    let _infallible = write!(out, "{RARE} and a {RARE_PHRASE} {RARE_SIGNS} ");
                 }
                 out.push_str(r#""}]}"#);
             }

@@ -328,7 +328,11 @@ impl<'a> Hunt<'a> {
             // What is nearly everywhere says nothing about a passage, but counting it takes long.
             let mut telling = Vec::new();
             for term in &self.wanted.terms.wanted {
-                if self.is_telling(term.in_index())? {
+                // What has been found is all that has a single word.
+                let is_rare = self.wanted.terms.is_one_word()
+                    && self.runs.is_none()
+                    && self.wanted.kinds.is_empty();
+                if is_rare || self.is_telling(term.in_index())? {
                     telling.push(term);
                 }
             }

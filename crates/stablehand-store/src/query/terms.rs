@@ -100,6 +100,13 @@ impl Terms {
         self.wanted.iter().chain(&self.unwanted).any(|term| term.is_beginning)
     }
 
+    /// Whether it is one plain word and nothing else, which the index knows.
+    pub(super) fn is_one_word(&self) -> bool {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        matches!(self.wanted.as_slice(), [term] if term.text.chars().all(plain))
+            && self.unwanted.is_empty()
+    }
+
     /// Whether the text itself has to be looked at.
     pub(super) fn needs_text(&self) -> bool {
         self.wanted.iter().chain(&self.unwanted).any(|term| term.in_text.is_some())
@@ -107,10 +114,10 @@ impl Terms {
 
     /// Where words of these stand in a text, in bytes. Accents count here, other than in the index.
     pub(super) fn places(&self, text: &str) -> Vec<(usize, usize)> {
+        let wanted: Vec<(String, bool)> = self.wanted.iter().flat_map(Term::words).collect();
         let mut places = Vec::new();
         for word in text.split(|c| !is_of_word(c)).filter(|word| !word.is_empty()) {
-            let small = word.to_lowercase();
-            if self.wanted.iter().any(|term| term.has_word(&small)) {
+            if wanted.iter().any(|(own, is_beginning)| is_word(word, own, *is_beginning)) {
                 // The word is a part of the text, so its place is the distance of the two.
                 let from = word.as_ptr().addr() - text.as_ptr().addr();
                 places.push((from, from + word.len()));
@@ -157,17 +164,15 @@ impl Term {
         })
     }
 
-    /// Whether a word in small letters is one of this, or begins as its last one.
-    fn has_word(&self, small: &str) -> bool {
+    /// Its words in small letters, and whether each is only a beginning: the last one may be.
+    fn words(&self) -> Vec<(String, bool)> {
         let own = self.text.to_lowercase();
-        let mut words = own.split(|c| !is_of_word(c)).filter(|word| !word.is_empty()).peekable();
-        while let Some(word) = words.next() {
-            let is_last = words.peek().is_none();
-            if small == word || (is_last && self.is_beginning && small.starts_with(word)) {
-                return true;
-            }
+        let words = own.split(|c| !is_of_word(c)).filter(|word| !word.is_empty());
+        let mut words: Vec<_> = words.map(|word| (word.to_owned(), false)).collect();
+        if let Some((_, is_beginning)) = words.last_mut() {
+            *is_beginning = self.is_beginning;
         }
-        false
+        words
     }
 
     /// The question for the index of words about this alone.
@@ -180,6 +185,16 @@ impl Term {
 pub(super) fn all_of<'t>(terms: impl Iterator<Item = &'t Term>) -> Option<String> {
     let known: Vec<&str> = terms.filter_map(Term::in_index).collect();
     (!known.is_empty()).then(|| known.join(" AND "))
+}
+
+/// Whether a word of a text is this one, which is in small letters, or begins so.
+fn is_word(word: &str, own: &str, is_beginning: bool) -> bool {
+    if !word.is_ascii() {
+        let small = word.to_lowercase();
+        return small == own || is_beginning && small.starts_with(own);
+    }
+    let length = if is_beginning { own.len().min(word.len()) } else { word.len() };
+    word.get(..length).is_some_and(|part| part.eq_ignore_ascii_case(own))
 }
 
 /// Whether a minus stands before it that means "not": `-word`, but neither `--flag` nor `->`.

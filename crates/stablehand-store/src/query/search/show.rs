@@ -157,7 +157,10 @@ impl Hunt<'_> {
         });
         // A log that was forgotten this very moment has nothing to show.
         let Some(mut found) = found.optional()? else { return Ok(None) };
-        let by_hand = self.wanted.terms.has_beginning();
+        // The index knows a word with its accents and without; in a text that has none, looking is
+        // quicker than asking it.
+        let terms = &self.wanted.terms;
+        let by_hand = terms.has_beginning() || terms.is_one_word() && found.text.is_ascii();
         let marked = match &self.words {
             Some(words) if !by_hand => {
                 let mut ask = self.db.prepare_cached(
