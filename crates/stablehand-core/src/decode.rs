@@ -4,6 +4,7 @@
 //! never fails and never drops: what it does not know becomes [`EventKind::Unrecognized`]. It sees
 //! one line at a time and keeps only what pairs beginnings with ends.
 
+mod acp;
 mod claude;
 mod codex;
 mod copilot;
@@ -24,6 +25,7 @@ use crate::json::Scan;
 use crate::line::Line;
 use crate::speak::{Opening, Speak};
 
+pub use acp::{AcpDecoder, AcpSpeaker};
 pub use claude::{ClaudeDecoder, ClaudeSpeaker};
 pub use codex::{CodexAppDecoder, CodexAppSpeaker, CodexDecoder};
 pub use copilot::CopilotDecoder;
@@ -86,6 +88,8 @@ pub enum Dialect {
     Claude,
     /// `qwen --output-format stream-json`.
     Qwen,
+    /// The Agent Client Protocol, whoever speaks it.
+    Acp,
     /// Whatever a program draws at a terminal. It has no terminal event: its exit decides.
     Terminal,
 }
@@ -101,6 +105,7 @@ impl Dialect {
         Dialect::OpenCode,
         Dialect::Copilot,
         Dialect::Qwen,
+        Dialect::Acp,
         Dialect::Terminal,
     ];
 
@@ -115,6 +120,7 @@ impl Dialect {
             Dialect::CodexApp => "codex-app",
             Dialect::Claude => "claude",
             Dialect::Qwen => "qwen",
+            Dialect::Acp => "acp",
             Dialect::Terminal => "terminal",
         }
     }
@@ -135,6 +141,7 @@ impl Dialect {
             Dialect::CodexApp => Box::new(CodexAppDecoder::default()),
             Dialect::Claude => Box::new(ClaudeDecoder::default()),
             Dialect::Qwen => Box::new(qwen::decoder()),
+            Dialect::Acp => Box::new(AcpDecoder::default()),
             Dialect::Terminal => Box::new(TerminalDecoder::default()),
         }
     }
@@ -144,6 +151,7 @@ impl Dialect {
         match self {
             Dialect::Claude => Some(Box::new(ClaudeSpeaker::default())),
             Dialect::CodexApp => Some(Box::new(CodexAppSpeaker::new(opening.clone()))),
+            Dialect::Acp => Some(Box::new(AcpSpeaker::new(opening.clone()))),
             Dialect::Cursor
             | Dialect::Gemini
             | Dialect::OpenCode
@@ -200,6 +208,7 @@ impl Dialect {
             | Dialect::Codex
             | Dialect::CodexApp
             | Dialect::Qwen
+            | Dialect::Acp
             | Dialect::Terminal => None,
         }
     }

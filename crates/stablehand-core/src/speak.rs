@@ -20,6 +20,8 @@ pub struct Opening {
     pub cwd: Option<String>,
     /// What it may do.
     pub access: Access,
+    /// How to log in, in the agent's own word, where it wants that said.
+    pub login: Option<String>,
 }
 
 /// What an agent may do without asking.

@@ -12,7 +12,9 @@ mod name;
 mod text;
 
 pub(super) use calls::{Calls, tool};
-pub(super) use input::{Reads, Row, cut, digest_of, first, given, mix, row, row_of, says_nothing};
+pub(super) use input::{
+    Given, Reads, Row, cut, digest_of, first, given, mix, row, row_of, says_nothing,
+};
 pub(super) use name::LineType;
 pub(super) use text::{Ids, OpenText, body};
 

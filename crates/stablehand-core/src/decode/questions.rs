@@ -34,6 +34,11 @@ impl<Q> Questions<Q> {
             .ok_or_else(|| Unanswerable::NotOpen { id: id.to_owned() })
     }
 
+    /// All of them; none is open any more.
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Q> + use<Q> {
+        std::mem::take(&mut self.0).into_iter().map(|(_, question)| question)
+    }
+
     pub(super) fn close(&mut self, id: &str) {
         self.0.retain(|(open, _)| open != id);
     }

@@ -192,6 +192,7 @@ fn opening(request: &PlanRequest) -> Opening {
             (false, Some(Mode::Edit)) => Access::Workspace,
             (false, None) => Access::Asked,
         },
+        login: None,
     }
 }
 

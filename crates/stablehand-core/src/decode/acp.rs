@@ -1,0 +1,430 @@
+//! The Agent Client Protocol, version 1: what an agent writes. JSON-RPC, one message a line.
+//!
+//! Owned here: which line is which, and where a turn begins and ends. An answer is known by its
+//! shape, since only the agent's side is seen, except that the ids of our own requests say what they
+//! were about ([`speak`]): where one fails without which there is no turn, the turn has. What comes
+//! before there is a session is the past of one that is loaded, told again; it is no news.
+//! `calls` reads tool calls, `content` what they show, `question` what the agent asks.
+
+mod calls;
+mod content;
+mod question;
+mod speak;
+
+use super::Depth;
+use super::kit::{self, About, Objects, Stream, failed, first};
+use crate::event::{
+    EventKind, FailureKind, Item, ItemBody, NoticeLevel, TextRole, Todo, TodoStatus, Tokens,
+    TurnEnd, Usage,
+};
+use crate::json::{Object, Value};
+use crate::line::{Line, Part};
+use calls::Calls;
+use question::id_text;
+
+pub use speak::AcpSpeaker;
+
+/// The code of an error that says: log in first.
+const AUTH_REQUIRED: i64 = -32000;
+
+/// Reads what an agent writes that speaks ACP.
+#[derive(Debug, Default)]
+pub struct AcpDecoder {
+    stream: Stream,
+    calls: Calls,
+    /// The agent's name and version, from its first answer.
+    agent: String,
+    version: Option<String>,
+    model: Option<String>,
+    /// The answer came that begins or continues a session: what is told now is news.
+    is_live: bool,
+    /// What the session has cost so far, and what it had at the end of the last turn.
+    cost: Option<f64>,
+    cost_before: f64,
+}
+
+impl Objects for AcpDecoder {
+    fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    fn last_type(&self) -> &str {
+        self.stream.last_type.as_str()
+    }
+
+    fn object(
+        &mut self,
+        object: &Object<'_>,
+        line: &Line<'_>,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) {
+        let cut = if line.part == Part::First { object.cut_member() } else { None };
+        let get = |key: &str| {
+            let of_cut = cut.filter(|(name, _)| *name == key.as_bytes()).map(|(_, value)| value);
+            object.get(key).or(of_cut)
+        };
+        let id = get("id").filter(|id| !id.is_null());
+        let params = get("params").unwrap_or(Value::new(b"{}"));
+        if let Some(method) = get("method").and_then(Value::raw_str) {
+            return match id {
+                Some(id) => self.request(method, id, params, depth, line, out),
+                None => self.notification(method, params, depth, line, out),
+            };
+        }
+        if let Some(error) = get("error") {
+            self.stream.last_type.set("error");
+            return self.error(id, error, depth, out);
+        }
+        match get("result") {
+            Some(result) => {
+                self.stream.last_type.set("result");
+                self.answer(id, result, depth, out);
+            }
+            None => self.stream.unknown(b"", line, out),
+        }
+    }
+}
+
+impl AcpDecoder {
+    fn notification(
+        &mut self,
+        method: &[u8],
+        params: Value<'_>,
+        depth: Depth,
+        line: &Line<'_>,
+        out: &mut Vec<EventKind>,
+    ) {
+        match method {
+            b"session/update" => self.update(params, depth, line, out),
+            b"$/cancel_request" => {
+                // The agent does not want to know any more.
+                self.stream.last_type.set("$/cancel_request");
+                let id = params.get("requestId").or_else(|| params.get("id"));
+                out.push(EventKind::ApprovalResolved {
+                    id: id_text(id),
+                    choice: "withdrawn".to_owned(),
+                    by: "agent".to_owned(),
+                });
+            }
+            // Extensions have names of their own, and what they say is nobody's business but theirs.
+            _ if method.starts_with(b"_") => self.stream.last_type.join(method, b""),
+            _ => self.stream.unknown(method, line, out),
+        }
+    }
+
+    fn update(
+        &mut self,
+        params: Value<'_>,
+        depth: Depth,
+        line: &Line<'_>,
+        out: &mut Vec<EventKind>,
+    ) {
+        let Some((session, update)) = of_session(params) else {
+            self.stream.last_type.set("session/update");
+            return kit::bad_shape(line, out);
+        };
+        let kind = calls::word(update, "sessionUpdate");
+        self.stream.last_type.join(b"session/update", kind);
+        if !self.is_live {
+            // Of whoever loads a session for himself we see no answer that names it.
+            let is_plain = matches!(
+                kind,
+                b"available_commands_update" | b"config_option_update" | b"session_info_update"
+            );
+            if let Some(session) = session.filter(|_| is_plain) {
+                self.name_session(session, out);
+            }
+            return self.settings(kind, update);
+        }
+        match kind {
+            b"agent_message_chunk" => self.chunk(TextRole::Message, update, depth, out),
+            b"agent_thought_chunk" => self.chunk(TextRole::Reasoning, update, depth, out),
+            b"tool_call" | b"tool_call_update" => {
+                self.stream.model_acts(out);
+                self.stream.close_texts(out);
+                self.calls.told(update, &mut self.stream.ids, depth, out);
+            }
+            b"plan" => {
+                self.stream.model_acts(out);
+                self.stream.close_texts(out);
+                let todos = match depth {
+                    Depth::Skim => Vec::new(),
+                    Depth::Full => todos(update),
+                };
+                let body = ItemBody::Plan { todos, text: None };
+                let item = Item { id: self.stream.ids.next(), body };
+                out.push(EventKind::ItemCompleted { item });
+            }
+            b"usage_update" => self.used(update, out),
+            b"notice" => {
+                let level = match calls::word(update, "severity") {
+                    b"error" => NoticeLevel::Error,
+                    b"warning" | b"warn" => NoticeLevel::Warning,
+                    _ => NoticeLevel::Info,
+                };
+                let text = first(update, &["message", "text", "title"]).unwrap_or_default();
+                self.stream.notice(level, text, out);
+            }
+            b"compaction" => {
+                let word = String::from_utf8_lossy(calls::word(update, "status"));
+                let text = format!("the context is summed up {word}").trim_end().to_owned();
+                self.stream.notice(NoticeLevel::Info, text, out);
+            }
+            // What was asked comes back; whoever asked knows it.
+            b"user_message_chunk" | b"available_commands_update" => {}
+            b"current_mode_update" | b"config_option_update" | b"session_info_update" => {
+                self.settings(kind, update);
+            }
+            kind if kind.starts_with(b"_") => {}
+            _ => self.stream.unknown(kind, line, out),
+        }
+    }
+
+    fn chunk(&mut self, role: TextRole, update: Value<'_>, depth: Depth, out: &mut Vec<EventKind>) {
+        let Some(content) = update.get("content") else { return };
+        if let Some(text) = content.get("text") {
+            return self.stream.piece(role, text, depth, out);
+        }
+        // An image, a sound, a link: named, since it cannot be shown.
+        let named = content::named(content);
+        self.stream.piece_by(role, named, depth, out);
+    }
+
+    /// What the settings of a session are by now.
+    fn settings(&mut self, kind: &[u8], update: Value<'_>) {
+        if kind == b"config_option_update"
+            && let Some(model) = model_of(update)
+        {
+            self.model = Some(model);
+        }
+    }
+
+    fn used(&mut self, update: Value<'_>, out: &mut Vec<EventKind>) {
+        let cost = update.get("cost");
+        let in_dollars =
+            cost.and_then(|cost| cost.get("currency")).is_none_or(|it| it.is_str("USD"));
+        let amount = cost.and_then(|cost| cost.get("amount")).and_then(Value::f64);
+        if let Some(amount) = amount.filter(|amount| amount.is_finite() && in_dollars) {
+            self.cost = Some(amount);
+            let tokens = Tokens { cost_usd: Some(amount - self.cost_before), ..Tokens::default() };
+            out.push(EventKind::UsageUpdated { usage: Usage::Turn(tokens) });
+        }
+    }
+
+    fn request(
+        &mut self,
+        method: &[u8],
+        id: Value<'_>,
+        params: Value<'_>,
+        depth: Depth,
+        line: &Line<'_>,
+        out: &mut Vec<EventKind>,
+    ) {
+        self.stream.last_type.join(method, b"");
+        match method {
+            b"session/request_permission" => {
+                self.stream.model_acts(out);
+                self.stream.close_texts(out);
+                let about = params.get("toolCall").unwrap_or(Value::new(b"{}"));
+                let tool = self.calls.asked(about, &mut self.stream.ids, depth, out);
+                out.push(question::permission(id, params, tool));
+            }
+            b"elicitation/create" => out.push(question::elicitation(id, params)),
+            // Files and terminals: what they are for, the calls tell.
+            _ if method.starts_with(b"fs/") || method.starts_with(b"terminal/") => {}
+            _ if method.starts_with(b"_") => {}
+            _ => self.stream.unknown(method, line, out),
+        }
+    }
+
+    /// An answer to a request of ours, or of whoever else speaks to this agent.
+    fn answer(
+        &mut self,
+        id: Option<Value<'_>>,
+        result: Value<'_>,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) {
+        let mut session = None;
+        let mut stop = None;
+        let mut usage = None;
+        for (key, value) in result.members() {
+            match key {
+                b"agentInfo" => {
+                    self.agent = first(value, &["name"]).unwrap_or_default();
+                    self.version = first(value, &["version"]);
+                }
+                b"sessionId" => session = Some(value),
+                b"stopReason" => stop = value.raw_str(),
+                b"usage" => usage = Some(value),
+                b"_meta" => {
+                    let quota = value.get("quota").and_then(|quota| quota.get("token_count"));
+                    usage = usage.or(quota);
+                }
+                b"configOptions" | b"models" => {
+                    self.model = model_of(result).or_else(|| self.model.take());
+                }
+                _ => {}
+            }
+        }
+        if let Some(session) = session {
+            self.is_live = true;
+            self.name_session(session, out);
+        } else if let Some(session) = id.and_then(speak::continued) {
+            self.is_live = true;
+            self.name_session_by(&session, out);
+        }
+        if let Some(stop) = stop {
+            self.is_live = true;
+            let end = match stop {
+                b"end_turn" => TurnEnd::Done,
+                b"max_tokens" | b"max_turn_requests" => TurnEnd::Limit,
+                b"refusal" => TurnEnd::Refused,
+                b"cancelled" => TurnEnd::Cancelled,
+                other => {
+                    failed(None, format!("the turn stopped: {}", String::from_utf8_lossy(other)))
+                }
+            };
+            self.end_turn(end, usage.map(tokens), depth, out);
+        }
+    }
+
+    fn error(
+        &mut self,
+        id: Option<Value<'_>>,
+        error: Value<'_>,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) {
+        let mut message = first(error, &["message"]).unwrap_or_default();
+        let data = error.get("data").filter(|data| !data.is_null());
+        if let Some(details) = data.and_then(details)
+            && !message.contains(&details)
+        {
+            message = if message.is_empty() { details } else { format!("{message}: {details}") };
+        }
+        let code = error.get("code").and_then(Value::i64);
+        let about = id.map_or(speak::About::Unknown, speak::about);
+        let ends_turn = match about {
+            speak::About::Needed => true,
+            speak::About::Other => false,
+            speak::About::Unknown => self.stream.in_turn,
+        };
+        if !ends_turn {
+            let text = format!("a request failed: {message}");
+            return self.stream.notice(NoticeLevel::Error, text, out);
+        }
+        let end = match code {
+            Some(AUTH_REQUIRED) => {
+                TurnEnd::Failed { failure: FailureKind::Auth, message: kit::cut(message) }
+            }
+            _ => failed(None, message),
+        };
+        self.end_turn(end, None, depth, out);
+    }
+
+    fn end_turn(
+        &mut self,
+        end: TurnEnd,
+        tokens: Option<Tokens>,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) {
+        let cost = self.cost.map(|cost| cost - self.cost_before);
+        self.cost_before = self.cost.unwrap_or(self.cost_before);
+        let tokens = match (tokens, cost) {
+            (None, None) => None,
+            (tokens, cost) => Some(Tokens { cost_usd: cost, ..tokens.unwrap_or_default() }),
+        };
+        self.stream.model_acts(out);
+        self.stream.close_texts(out);
+        self.calls.abandon(depth, out);
+        self.stream.end_turn(end, tokens.map(Usage::Turn), None, out);
+    }
+
+    fn name_session(&mut self, id: Value<'_>, out: &mut Vec<EventKind>) {
+        let quoted = |text: &Option<String>| {
+            text.as_ref().and_then(|text| serde_json::to_string(text).ok()).unwrap_or_default()
+        };
+        let (version, model) = (quoted(&self.version), quoted(&self.model));
+        let some = |text: &'_ str| (!text.is_empty()).then_some(());
+        let about = About {
+            version: some(&version).map(|()| Value::new(version.as_bytes())),
+            model: some(&model).map(|()| Value::new(model.as_bytes())),
+            cwd: None,
+        };
+        let agent = if self.agent.is_empty() { "acp" } else { &self.agent };
+        self.stream.name_session(agent, id, &about, out);
+    }
+
+    fn name_session_by(&mut self, id: &str, out: &mut Vec<EventKind>) {
+        let quoted = serde_json::to_string(id).unwrap_or_default();
+        self.name_session(Value::new(quoted.as_bytes()), out);
+    }
+}
+
+/// The session that an update is of, and the update.
+fn of_session(params: Value<'_>) -> Option<(Option<Value<'_>>, Value<'_>)> {
+    let (mut session, mut update) = (None, None);
+    let mut members = params.members();
+    while let Some(key) = members.key() {
+        match key {
+            b"sessionId" => session = members.value(),
+            // One that is cut off still says something.
+            b"update" => update = members.value().or_else(|| members.rest()),
+            _ => {
+                members.value();
+            }
+        }
+    }
+    update.map(|update| (session, update))
+}
+
+/// The model that is in use: an option of that category, or the older list of models.
+fn model_of(holder: Value<'_>) -> Option<String> {
+    let options = holder.get("configOptions").into_iter().flat_map(Value::elements);
+    let mut chosen = options.filter(|it| it.get("category").is_some_and(|it| it.is_str("model")));
+    let of_option = chosen.find_map(|it| it.get("currentValue")?.string());
+    of_option.or_else(|| holder.get("models")?.get("currentModelId")?.string())
+}
+
+/// What a turn used: in the words of the protocol, or of those who were earlier.
+fn tokens(usage: Value<'_>) -> Tokens {
+    let mut tokens = Tokens::default();
+    for (key, value) in usage.members() {
+        let n = value.u64().unwrap_or(0);
+        match key {
+            b"inputTokens" | b"input_tokens" => tokens.input = n,
+            b"outputTokens" | b"output_tokens" => tokens.output = n,
+            b"cachedReadTokens" | b"cachedInputTokens" | b"cached_tokens" => tokens.cache_read = n,
+            b"cachedWriteTokens" => tokens.cache_write = n,
+            b"thoughtTokens" | b"reasoningOutputTokens" | b"thought_tokens" => tokens.reasoning = n,
+            _ => {}
+        }
+    }
+    tokens
+}
+
+fn todos(update: Value<'_>) -> Vec<Todo> {
+    let entries = update.get("entries").into_iter().flat_map(Value::elements);
+    let todo = |entry: Value<'_>| Todo {
+        text: first(entry, &["content"]).unwrap_or_default(),
+        status: match calls::word(entry, "status") {
+            b"in_progress" => TodoStatus::InProgress,
+            b"completed" => TodoStatus::Completed,
+            b"cancelled" => TodoStatus::Cancelled,
+            _ => TodoStatus::Pending,
+        },
+    };
+    entries.map(todo).collect()
+}
+
+/// What the data of an error says, for people.
+fn details(data: Value<'_>) -> Option<String> {
+    let said = data.string().or_else(|| first(data, &["details", "message", "reason", "error"]));
+    said.filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,340 @@
+//! Tool calls: told in pieces, each of which says again or says more of what is known.
+//!
+//! What a call shows is told whole each time, so only what is new of it is passed on. A call whose
+//! input was not known when it began is told again once it is.
+
+use super::super::Depth;
+use super::super::kit::{Given, Ids, Reads, cut, digest_of, given, mix, row, says_nothing};
+use super::content;
+use crate::event::{EventKind, Item, ItemBody, Outcome, TextRole, Tool, ToolInput, ToolKind};
+use crate::id::{CallId, ItemId, digest64};
+use crate::json::Value;
+use std::collections::VecDeque;
+
+/// So many calls are remembered as open; see the kit's own.
+const MOST_OPEN: usize = 1024;
+
+/// Calls that are open.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    open: VecDeque<Call>,
+}
+
+#[derive(Debug)]
+struct Call {
+    item: ItemId,
+    tool: Box<Tool>,
+    title: String,
+    /// What it was given is not told yet; its title stands in.
+    is_guessed: bool,
+    /// How much of its output was told, and the digest of that.
+    told: (usize, u64),
+}
+
+/// The members of a call or of an update of one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wire<'a> {
+    id: Option<Value<'a>>,
+    title: Option<Value<'a>>,
+    name: Option<Value<'a>>,
+    kind: &'a [u8],
+    status: &'a [u8],
+    input: Option<Value<'a>>,
+    output: Option<Value<'a>>,
+    content: Option<Value<'a>>,
+    locations: Option<Value<'a>>,
+    meta: Option<Value<'a>>,
+}
+
+impl<'a> Wire<'a> {
+    fn read(call: Value<'a>) -> Self {
+        let mut wire = Wire::default();
+        let mut members = call.members();
+        while let Some(key) = members.key() {
+            let Some(value) = members.value().or_else(|| members.rest()) else { break };
+            if value.is_null() {
+                continue;
+            }
+            match key {
+                b"toolCallId" => wire.id = Some(value),
+                b"title" => wire.title = Some(value),
+                b"name" => wire.name = Some(value),
+                b"kind" => wire.kind = value.raw_str().unwrap_or_default(),
+                b"status" => wire.status = value.raw_str().unwrap_or_default(),
+                b"rawInput" => wire.input = Some(value),
+                b"rawOutput" => wire.output = Some(value),
+                b"content" => wire.content = Some(value),
+                b"locations" => wire.locations = Some(value),
+                b"_meta" => wire.meta = Some(value),
+                _ => {}
+            }
+        }
+        wire
+    }
+
+    fn id(&self) -> String {
+        self.id.and_then(Value::string).unwrap_or_default()
+    }
+
+    /// The tool's own name, where the agent tells it.
+    fn name(&self) -> Option<String> {
+        let of_meta = || {
+            let meta = self.meta?.get("claudeCode")?;
+            meta.get("toolName").and_then(Value::string)
+        };
+        self.name.and_then(Value::string).filter(|name| !name.is_empty()).or_else(of_meta)
+    }
+
+    fn first_location(&self) -> Option<String> {
+        self.locations?.elements().next()?.get("path")?.string()
+    }
+}
+
+/// A word of an object, as it stands there.
+pub(super) fn word<'a>(holder: Value<'a>, key: &str) -> &'a [u8] {
+    holder.get(key).and_then(Value::raw_str).unwrap_or_default()
+}
+
+impl Calls {
+    /// A call or an update of one.
+    pub(super) fn told(
+        &mut self,
+        update: Value<'_>,
+        ids: &mut Ids,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) {
+        let wire = Wire::read(update);
+        let is_over = matches!(wire.status, b"completed" | b"failed" | b"cancelled");
+        let at = self.announce(&wire, ids, out);
+        let Some(call) = self.open.get_mut(at) else { return };
+        call.show(&wire, depth, out);
+        if is_over && let Some(call) = self.open.remove(at) {
+            call.end(&wire, depth, out);
+        }
+    }
+
+    /// A call that permission is asked for, as far as it is known now.
+    pub(super) fn asked(
+        &mut self,
+        about: Value<'_>,
+        ids: &mut Ids,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) -> Option<Box<Tool>> {
+        let wire = Wire::read(about);
+        wire.id?;
+        let at = self.announce(&wire, ids, out);
+        let mut tool = self.open.get(at)?.tool.clone();
+        if depth == Depth::Full
+            && let Some(diff) = wire.content.and_then(content::diff)
+        {
+            tool.diff = Some(diff);
+        }
+        Some(tool)
+    }
+
+    /// Opens the call, or adds what is new about it; its place.
+    fn announce(&mut self, wire: &Wire<'_>, ids: &mut Ids, out: &mut Vec<EventKind>) -> usize {
+        let id = wire.id();
+        let known = self.open.iter().position(|call| call.tool.call.0 == id);
+        let at = known.unwrap_or_else(|| {
+            if self.open.len() >= MOST_OPEN {
+                self.open.pop_front();
+            }
+            let item = ids.next();
+            let tool = Box::new(begun(id, item));
+            let (title, told) = (String::new(), (0, digest64(b"")));
+            self.open.push_back(Call { item, tool, title, is_guessed: true, told });
+            self.open.len() - 1
+        });
+        if let Some(call) = self.open.get_mut(at) {
+            let is_news = call.learn(wire);
+            if known.is_none() || is_news {
+                let body = ItemBody::Tool(call.tool.clone());
+                out.push(EventKind::ItemStarted { item: Item { id: call.item, body } });
+            }
+        }
+        at
+    }
+
+    /// The turn ended and the agent will say no more about these.
+    pub(super) fn abandon(&mut self, depth: Depth, out: &mut Vec<EventKind>) {
+        for call in self.open.drain(..) {
+            call.end(&Wire::default(), depth, out);
+        }
+    }
+}
+
+impl Call {
+    /// Takes what is new about it; whether whoever was told of it has to be told again.
+    fn learn(&mut self, wire: &Wire<'_>) -> bool {
+        if let Some(title) = wire.title.and_then(Value::string).filter(|it| !it.is_empty()) {
+            self.title = title;
+        }
+        let tool = &mut *self.tool;
+        if !wire.kind.is_empty() {
+            tool.tool_kind = kind(wire.kind);
+        }
+        if let Some(name) = wire.name() {
+            tool.name = name;
+        } else if tool.name.is_empty() {
+            tool.name = first_word(wire.kind, &self.title);
+        }
+        let mut is_news = false;
+        let input = wire.input.filter(|input| input.members().next().is_some());
+        if let Some(input) = input {
+            let Given { input: read, timeout_ms, background, digest } =
+                given(&tool.name, row("", tool.tool_kind, reads(tool.tool_kind)), Some(input));
+            let read = with_argv(read, input);
+            if !says_nothing(&read) {
+                is_news = std::mem::take(&mut self.is_guessed);
+                tool.input = read;
+            }
+            tool.timeout_ms = timeout_ms.or(tool.timeout_ms);
+            tool.background |= background;
+            tool.digest = digest;
+        }
+        if self.is_guessed {
+            let guess = self.by_its_title(wire);
+            is_news |= says_nothing(&self.tool.input) && !says_nothing(&guess);
+            self.tool.input = guess;
+        }
+        is_news
+    }
+
+    /// Agents that do not tell what a tool is given say it in the title.
+    fn by_its_title(&self, wire: &Wire<'_>) -> ToolInput {
+        let place = wire.first_location();
+        let title = || cut(self.title.clone());
+        match self.tool.tool_kind {
+            // A title is for people: a policy must not take it for what will be run.
+            ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move => match place {
+                Some(path) => ToolInput::Path { path },
+                None if matches!(self.tool.input, ToolInput::Path { .. }) => {
+                    self.tool.input.clone()
+                }
+                None => ToolInput::Other { summary: title() },
+            },
+            _ => ToolInput::Other { summary: title() },
+        }
+    }
+
+    /// Passes on what is new of what it shows.
+    fn show(&mut self, wire: &Wire<'_>, depth: Depth, out: &mut Vec<EventKind>) {
+        let Some(text) = wire.content.map(content::text).filter(|text| !text.is_empty()) else {
+            return;
+        };
+        let (before, digest) = self.told;
+        let is_more = text.get(..before).is_some_and(|part| digest64(part.as_bytes()) == digest);
+        let new = if is_more { text.get(before..).unwrap_or_default() } else { text.as_str() };
+        if new.is_empty() {
+            return;
+        }
+        let text_now = match depth {
+            Depth::Skim => String::new(),
+            Depth::Full => new.to_owned(),
+        };
+        self.told = (text.len(), digest64(text.as_bytes()));
+        out.push(EventKind::ItemDelta {
+            id: self.item,
+            role: TextRole::ToolOutput,
+            text: text_now,
+        });
+    }
+
+    fn end(mut self, wire: &Wire<'_>, depth: Depth, out: &mut Vec<EventKind>) {
+        let raw = wire.output.unwrap_or(Value::new(b"null"));
+        let code = content::exit_code(raw);
+        let tool = &mut *self.tool;
+        tool.outcome = Some(match wire.status {
+            b"completed" if code.is_none_or(|code| code == 0) => Outcome::Success,
+            b"completed" => Outcome::Failure { exit_code: code, message: None },
+            b"cancelled" => Outcome::Rejected { reason: "cancelled".to_owned() },
+            b"failed" => {
+                let text = content::output(raw).or_else(|| wire.content.map(content::text));
+                let message = text.filter(|text| !text.is_empty()).map(cut);
+                Outcome::Failure { exit_code: code, message }
+            }
+            _ => Outcome::Unknown,
+        });
+        let shown = wire.content.map_or(&b""[..], Value::raw);
+        tool.digest = mix(mix(tool.digest, digest_of(raw.raw())), digest_of(shown));
+        if depth == Depth::Full {
+            tool.output = content::output(raw)
+                .or_else(|| wire.content.map(content::text))
+                .filter(|text| !text.is_empty());
+            tool.diff = wire.content.and_then(content::diff);
+        }
+        let item = Item { id: self.item, body: ItemBody::Tool(self.tool) };
+        out.push(EventKind::ItemCompleted { item });
+    }
+}
+
+/// A call of which only the id is known.
+fn begun(id: String, item: ItemId) -> Tool {
+    let call = if id.is_empty() { format!("item-{}", item.0) } else { id };
+    Tool {
+        call: CallId(call),
+        name: String::new(),
+        tool_kind: ToolKind::Other,
+        input: ToolInput::Other { summary: String::new() },
+        timeout_ms: None,
+        background: false,
+        pid: None,
+        step: None,
+        outcome: None,
+        output: None,
+        diff: None,
+        duration_ms: None,
+        digest: 0,
+    }
+}
+
+/// The protocol's words for kinds are ours.
+fn kind(word: &[u8]) -> ToolKind {
+    match word {
+        b"read" => ToolKind::Read,
+        b"edit" => ToolKind::Edit,
+        b"delete" => ToolKind::Delete,
+        b"move" => ToolKind::Move,
+        b"search" => ToolKind::Search,
+        b"execute" => ToolKind::Execute,
+        b"think" => ToolKind::Think,
+        b"fetch" => ToolKind::Fetch,
+        b"switch_mode" => ToolKind::SwitchMode,
+        _ => ToolKind::Other,
+    }
+}
+
+fn reads(kind: ToolKind) -> Reads {
+    match kind {
+        ToolKind::Execute => Reads::Command,
+        ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move => Reads::Path,
+        ToolKind::Search => Reads::Query,
+        ToolKind::Fetch => Reads::Url,
+        _ => Reads::Anything,
+    }
+}
+
+/// A command that is given word by word: the script of a shell is the command.
+fn with_argv(read: ToolInput, input: Value<'_>) -> ToolInput {
+    let ToolInput::Command { cwd, .. } = &read else { return read };
+    let Some(list) = input.get("command").filter(|it| it.raw().first() == Some(&b'[')) else {
+        return read;
+    };
+    let words: Vec<String> = list.elements().filter_map(Value::string).collect();
+    let command = match words.as_slice() {
+        [_, flag, script] if flag == "-lc" || flag == "-c" => script.clone(),
+        words => words.join(" "),
+    };
+    ToolInput::Command { command, cwd: cwd.clone() }
+}
+
+/// What a tool is called that has no name: its kind, or how its title begins.
+fn first_word(kind: &[u8], title: &str) -> String {
+    match kind {
+        b"" | b"other" => title.split_whitespace().next().unwrap_or("tool").to_owned(),
+        kind => String::from_utf8_lossy(kind).into_owned(),
+    }
+}

@@ -1,0 +1,381 @@
+//! What we say to an agent that speaks ACP: the handshake, a session, prompts, answers.
+//!
+//! One request at a time until there is a session, since agents refuse what comes before the answer to
+//! what it depends on: `initialize`, perhaps `authenticate`, a session that is new or continued, its
+//! model and mode; then prompts, one after the other. The ids of our requests say what they were
+//! about, so that whoever reads the answers alone, live or years later, can tell ([`about`]).
+
+use super::super::kit::first;
+use super::super::questions::Questions;
+use super::question::id_text;
+use crate::json::{Object, Value};
+use crate::speak::{Access, Answer, Opening, Speak, Unanswerable};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+const HELLO: &str = "stablehand-hello";
+const LOGIN: &str = "stablehand-login";
+const NEW: &str = "stablehand-session";
+/// What follows is the session that is continued: the answer does not name it.
+const CONTINUE: &str = "stablehand-continue-";
+const MODEL: &str = "stablehand-model";
+const MODE: &str = "stablehand-mode";
+const TURN: &str = "stablehand-turn-";
+
+/// What an answer is to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum About {
+    /// A request of ours without which there is no turn.
+    Needed,
+    /// Another one of ours.
+    Other,
+    /// Somebody else's.
+    Unknown,
+}
+
+/// What the request of that id was about.
+pub(super) fn about(id: Value<'_>) -> About {
+    let id = id.raw_str().unwrap_or_default();
+    let is = |ours: &str| id == ours.as_bytes();
+    let begins = |ours: &str| id.starts_with(ours.as_bytes());
+    if is(HELLO) || is(LOGIN) || is(NEW) || is(MODEL) || begins(CONTINUE) || begins(TURN) {
+        About::Needed
+    } else if begins("stablehand-") {
+        About::Other
+    } else {
+        About::Unknown
+    }
+}
+
+/// The session that was continued by the request of that id.
+pub(super) fn continued(id: Value<'_>) -> Option<String> {
+    id.str()?.strip_prefix(CONTINUE).map(str::to_owned)
+}
+
+/// Speaks to an ACP agent.
+#[derive(Debug)]
+pub struct AcpSpeaker {
+    opening: Opening,
+    session: Option<String>,
+    /// Whether it can go on with a session without telling all of it again.
+    resumes: bool,
+    /// Requests that have to be answered before there can be a prompt, each after the one before.
+    steps: Vec<Step>,
+    /// One of them was said and is not answered yet.
+    in_step: bool,
+    /// Prompts that wait for the session, or for the turn before.
+    waiting: Vec<String>,
+    in_turn: bool,
+    requests: u64,
+    open: Questions<Question>,
+}
+
+/// What is still to be said before the first prompt.
+#[derive(Debug)]
+struct Step {
+    id: &'static str,
+    method: &'static str,
+    params: serde_json::Value,
+}
+
+/// A question that waits.
+#[derive(Debug)]
+struct Question {
+    /// The id as the agent wrote it: a number stays one.
+    id: Box<RawValue>,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// The options: id and kind.
+    Permission(Vec<(String, String)>),
+    Elicitation,
+}
+
+impl AcpSpeaker {
+    /// For a conversation that begins so.
+    pub fn new(opening: Opening) -> Self {
+        AcpSpeaker {
+            opening,
+            session: None,
+            resumes: false,
+            steps: Vec::new(),
+            in_step: false,
+            waiting: Vec::new(),
+            in_turn: false,
+            requests: 0,
+            open: Questions::default(),
+        }
+    }
+
+    /// The agent has said what it can: a session, by the way that it knows.
+    fn begin_session(&self, out: &mut Vec<u8>) {
+        let mut params = json!({
+            "cwd": self.opening.cwd.as_deref().unwrap_or("/"),
+            "mcpServers": [],
+        });
+        let Some(session) = &self.opening.resume else {
+            return request(NEW, "session/new", &params, out);
+        };
+        // Where it can do neither, its refusal says so.
+        let method = if self.resumes { "session/resume" } else { "session/load" };
+        if let Some(params) = params.as_object_mut() {
+            params.insert("sessionId".to_owned(), session.0.clone().into());
+        }
+        request(&format!("{CONTINUE}{}", session.0), method, &params, out);
+    }
+
+    /// There is a session: what was asked for it, then what waits.
+    fn settle(&mut self, session: String, result: Value<'_>, out: &mut Vec<u8>) {
+        if let Some(model) = &self.opening.model {
+            self.steps.push(choose_model(&session, model, result));
+        }
+        self.steps.extend(choose_mode(&session, self.opening.access, result));
+        self.session = Some(session);
+        self.steps.reverse();
+        self.go_on(out);
+    }
+
+    /// The next step, or else the next prompt.
+    fn go_on(&mut self, out: &mut Vec<u8>) {
+        let Some(session) = &self.session else { return };
+        if self.in_step {
+            return;
+        }
+        if let Some(step) = self.steps.pop() {
+            self.in_step = true;
+            return request(step.id, step.method, &step.params, out);
+        }
+        if self.in_turn || self.waiting.is_empty() {
+            return;
+        }
+        let text = self.waiting.remove(0);
+        self.requests += 1;
+        self.in_turn = true;
+        let prompt = json!([{ "type": "text", "text": text }]);
+        let params = json!({ "sessionId": session, "prompt": prompt });
+        request(&format!("{TURN}{}", self.requests), "session/prompt", &params, out);
+    }
+
+    fn answered(&mut self, id: Value<'_>, object: &Object<'_>, out: &mut Vec<u8>) {
+        let failed = object.get("error").is_some();
+        let result = object.get("result").unwrap_or(Value::new(b"{}"));
+        let raw = id.str().unwrap_or_default();
+        if failed && about(id) == About::Needed && !raw.starts_with(TURN) {
+            // There will be no turn; the agent has said why.
+            self.waiting.clear();
+            return;
+        }
+        match &*raw {
+            HELLO => {
+                let can = result.get("agentCapabilities");
+                let resume = can.and_then(|can| can.get("sessionCapabilities")?.get("resume"));
+                self.resumes = resume.is_some_and(|it| !it.is_null());
+                match &self.opening.login {
+                    Some(method) => {
+                        request(LOGIN, "authenticate", &json!({ "methodId": method }), out);
+                    }
+                    None => self.begin_session(out),
+                }
+            }
+            LOGIN => self.begin_session(out),
+            NEW => {
+                if let Some(session) = result.get("sessionId").and_then(Value::string) {
+                    self.settle(session, result, out);
+                }
+            }
+            MODEL | MODE => {
+                self.in_step = false;
+                self.go_on(out);
+            }
+            raw if raw.starts_with(TURN) => {
+                self.in_turn = false;
+                self.go_on(out);
+            }
+            raw => {
+                if let Some(session) = raw.strip_prefix(CONTINUE) {
+                    self.settle(session.to_owned(), result, out);
+                }
+            }
+        }
+    }
+
+    fn asked(&mut self, method: &[u8], id: Value<'_>, params: Value<'_>, out: &mut Vec<u8>) {
+        let Ok(raw) = serde_json::from_slice::<Box<RawValue>>(id.raw()) else { return };
+        let kind = match method {
+            b"session/request_permission" => {
+                let options = params.get("options").into_iter().flat_map(Value::elements);
+                let option = |it: Value<'_>| {
+                    Some((first(it, &["optionId"])?, first(it, &["kind"]).unwrap_or_default()))
+                };
+                Kind::Permission(options.filter_map(option).collect())
+            }
+            b"elicitation/create" => Kind::Elicitation,
+            // Nothing else was offered.
+            _ => {
+                let error = json!({ "code": -32601, "message": "not supported" });
+                return line(&json!({ "jsonrpc": "2.0", "id": raw, "error": error }), out);
+            }
+        };
+        self.open.ask(id_text(Some(id)), Question { id: raw, kind });
+    }
+}
+
+impl Speak for AcpSpeaker {
+    fn open(&mut self, out: &mut Vec<u8>) {
+        let info = json!({
+            "name": "stablehand", "title": "Stablehand", "version": env!("CARGO_PKG_VERSION"),
+        });
+        let can = json!({
+            "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false,
+        });
+        let params = json!({ "protocolVersion": 1, "clientCapabilities": can, "clientInfo": info });
+        request(HELLO, "initialize", &params, out);
+    }
+
+    fn prompt(&mut self, text: &str, out: &mut Vec<u8>) {
+        self.waiting.push(text.to_owned());
+        self.go_on(out);
+    }
+
+    fn interrupt(&mut self, out: &mut Vec<u8>) -> bool {
+        let Some(session) = self.session.as_ref().filter(|_| self.in_turn) else {
+            // What was not said yet need not be taken back.
+            let had_some = !self.waiting.is_empty();
+            self.waiting.clear();
+            return had_some;
+        };
+        let params = json!({ "sessionId": session });
+        line(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params }), out);
+        // Whoever cancels answers what is open; without that, agents wait on.
+        for question in self.open.take_all() {
+            let result = match question.kind {
+                Kind::Permission(_) => json!({ "outcome": { "outcome": "cancelled" } }),
+                Kind::Elicitation => json!({ "action": "cancel" }),
+            };
+            line(&json!({ "jsonrpc": "2.0", "id": question.id, "result": result }), out);
+        }
+        true
+    }
+
+    fn answer(&mut self, id: &str, answer: &Answer, out: &mut Vec<u8>) -> Result<(), Unanswerable> {
+        let question = self.open.get(id)?;
+        let Some(result) = question.kind.reply(answer) else {
+            let (id, answer) = (id.to_owned(), answer.word().to_owned());
+            return Err(Unanswerable::NoSuchAnswer { id, answer });
+        };
+        line(&json!({ "jsonrpc": "2.0", "id": question.id, "result": result }), out);
+        self.open.close(id);
+        Ok(())
+    }
+
+    fn heard(&mut self, object: &Object<'_>, out: &mut Vec<u8>) {
+        let method = object.get("method").map(|method| method.raw_str().unwrap_or_default());
+        let params = object.get("params").unwrap_or(Value::new(b"{}"));
+        match (object.get("id").filter(|id| !id.is_null()), method) {
+            (Some(id), Some(method)) => self.asked(method, id, params, out),
+            (Some(id), None) => self.answered(id, object, out),
+            (None, Some(b"$/cancel_request")) => {
+                let id = params.get("requestId").or_else(|| params.get("id"));
+                self.open.close(&id_text(id));
+            }
+            _ => {}
+        }
+    }
+
+    fn is_open(&self, id: &str) -> bool {
+        self.open.get(id).is_ok()
+    }
+}
+
+impl Kind {
+    /// The result for an answer; none where there is no such answer.
+    fn reply(&self, answer: &Answer) -> Option<serde_json::Value> {
+        let options = match self {
+            Kind::Permission(options) => options,
+            Kind::Elicitation => {
+                let action = match answer {
+                    Answer::Deny { .. } => "decline",
+                    Answer::Choose(option) if option != "accept" => option,
+                    // What would be accepted has to be said, too.
+                    _ => return None,
+                };
+                return Some(json!({ "action": action }));
+            }
+        };
+        let of_kind = |kinds: &[&str]| {
+            let find = |kind: &&str| options.iter().find(|(_, of)| of == kind);
+            kinds.iter().find_map(find).map(|(id, _)| id.clone())
+        };
+        let chosen = match answer {
+            // Whoever says yes once has not said yes for ever.
+            Answer::Allow => of_kind(&["allow_once"])?,
+            Answer::AllowAlways => of_kind(&["allow_always", "allow_once"])?,
+            Answer::Choose(id) => options.iter().find(|(of, _)| of == id)?.0.clone(),
+            Answer::Deny { .. } => match of_kind(&["reject_once", "reject_always"]) {
+                Some(id) => id,
+                None => return Some(json!({ "outcome": { "outcome": "cancelled" } })),
+            },
+            // The agent does what it asked about, and nothing else.
+            Answer::AllowWith { .. } => return None,
+        };
+        Some(json!({ "outcome": { "outcome": "selected", "optionId": chosen } }))
+    }
+}
+
+/// How a model is chosen: by an option of that category, or as agents did it before there were any.
+fn choose_model(session: &str, model: &str, result: Value<'_>) -> Step {
+    match (option_of(result, "model"), result.get("models")) {
+        (None, Some(_)) => Step {
+            id: MODEL,
+            method: "session/set_model",
+            params: json!({ "sessionId": session, "modelId": model }),
+        },
+        (option, _) => {
+            let option = option.unwrap_or_else(|| "model".to_owned());
+            set_option(MODEL, session, &option, model)
+        }
+    }
+}
+
+/// The mode that fits what the agent may do, where it has one; all else is asked for.
+fn choose_mode(session: &str, access: Access, result: Value<'_>) -> Option<Step> {
+    let wanted: &[&str] = match access {
+        Access::Asked => return None,
+        Access::ReadOnly => &["plan", "read-only", "ask", "architect"],
+        Access::Workspace => &["acceptEdits", "autoEdit", "auto-edit", "auto", "build", "agent"],
+        Access::Everything => &["bypassPermissions", "yolo", "full-access", "autopilot"],
+    };
+    let modes = result.get("modes")?;
+    let known: Vec<String> =
+        modes.get("availableModes")?.elements().filter_map(|mode| first(mode, &["id"])).collect();
+    let fits = |wanted: &&str| known.iter().find(|id| id.rsplit('#').next() == Some(*wanted));
+    let mode = wanted.iter().find_map(fits)?;
+    Some(Step {
+        id: MODE,
+        method: "session/set_mode",
+        params: json!({ "sessionId": session, "modeId": mode }),
+    })
+}
+
+fn set_option(id: &'static str, session: &str, option: &str, value: &str) -> Step {
+    let params = json!({ "sessionId": session, "configId": option, "value": value });
+    Step { id, method: "session/set_config_option", params }
+}
+
+/// The id of the option of that category.
+fn option_of(result: Value<'_>, category: &str) -> Option<String> {
+    let mut options = result.get("configOptions")?.elements();
+    let option = options.find(|it| it.get("category").is_some_and(|it| it.is_str(category)))?;
+    first(option, &["id"])
+}
+
+fn request(id: &str, method: &str, params: &serde_json::Value, out: &mut Vec<u8>) {
+    line(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }), out);
+}
+
+fn line(value: &serde_json::Value, out: &mut Vec<u8>) {
+    out.extend_from_slice(value.to_string().as_bytes());
+    out.push(b'\n');
+}
