@@ -9,6 +9,7 @@ mod fresh;
 mod glance;
 mod grid;
 mod import;
+mod imported;
 mod ls;
 mod pick;
 mod play;

@@ -22,8 +22,11 @@ pub const FILE: &str = "index.sqlite";
 const BUSY: Duration = Duration::from_secs(5);
 
 /// What each version of the tables changed; never edited, only added to.
-const STEPS: &[M<'static>] =
-    &[M::up(include_str!("schema.sql")), M::up(include_str!("schema-imports.sql"))];
+const STEPS: &[M<'static>] = &[
+    M::up(include_str!("schema.sql")),
+    M::up(include_str!("schema-imports.sql")),
+    M::up(include_str!("schema-chats.sql")),
+];
 
 /// No version will ever have a number like this; a file that says so is damaged.
 const ABSURD_VERSION: i64 = 1000;

@@ -55,7 +55,7 @@ pub(super) fn main(args: &ResumeArgs) -> Result<u8, Failure> {
     }
     let folder = choice.log_dir(&env)?;
     let seen = match &args.which {
-        Some(which) if !args.pick => glance(&find::log(which, &folder)?)?,
+        Some(which) if !args.pick => find::find(which, &folder, &env)?.glance()?,
         word => {
             if let Some(word) = word {
                 choice.prompt.insert(0, word.clone());

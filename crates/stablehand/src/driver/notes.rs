@@ -119,6 +119,7 @@ pub(super) fn spawn_failed(spec: &RunSpec, error: &SpawnError) -> Value {
         "run": spec.run,
         "agent": spec.agent,
         "argv": agent::redacted(&spec.launch),
+        "resumed_from": spec.resumed_from,
         "text": crate::error_chain(error),
     })
 }
