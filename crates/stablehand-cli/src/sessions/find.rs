@@ -169,7 +169,7 @@ impl Search<'_> {
     fn find(self) -> Result<Option<Found>, Failure> {
         let places: HashMap<&Path, usize> =
             self.logs.iter().enumerate().map(|(place, log)| (log.as_path(), place)).collect();
-        let unread: Vec<usize> =
+        let unread: HashSet<usize> =
             self.known.unread.iter().filter_map(|log| places.get(log.as_path()).copied()).collect();
         let mut sessions = Vec::new();
         // Runs without a session are what a list of sessions shows too.
@@ -181,7 +181,7 @@ impl Search<'_> {
             };
             // One that is gone since.
             let Some(place) = place else { continue };
-            let is_alone = run.chat == run.run;
+            let is_alone = run.session.is_none() && run.chat == run.run;
             if !is_alone && run.chat.starts_with(self.which) {
                 sessions.push(Candidate::of_index(&run.chat, run, place));
             }
@@ -205,7 +205,7 @@ impl Search<'_> {
 
     /// The sessions of logs whose names say so, and of logs that the index does not know and whose
     /// names say nothing.
-    fn sessions_by_name(&self, unread: &[usize], sessions: &mut Vec<Candidate>) {
+    fn sessions_by_name(&self, unread: &HashSet<usize>, sessions: &mut Vec<Candidate>) {
         let known: HashSet<Place> = sessions.iter().map(|it| it.place).collect();
         let as_file = SessionId(self.which.to_owned()).file_stem();
         for (number, log) in self.logs.iter().enumerate() {
@@ -232,7 +232,7 @@ impl Search<'_> {
 
     fn runs_of_unread(
         &self,
-        unread: &[usize],
+        unread: &HashSet<usize>,
         lone: &mut Vec<Candidate>,
         others: &mut Vec<Candidate>,
     ) {

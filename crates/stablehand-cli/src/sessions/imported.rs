@@ -98,9 +98,9 @@ impl Imported {
             "`{id}` was imported from {agent}'s own `{}`: {what} needs a log of ours, and there is none",
             file.display()
         ))
-        .hint(format!(
-            "`sessions show {id}` works, also with --tools and --events; so do `sessions export {id}` \
-             to md, html and jsonl, and `sessions resume {id}`"
-        ))
+        .hint(
+            "`sessions show` works, also with --tools or --events; so do `sessions export` to md, \
+             html and jsonl, and `sessions resume`",
+        )
     }
 }
