@@ -1,6 +1,8 @@
 //! Sessions that were imported from agents' own transcripts: shown and exported like others.
 
 use super::*;
+use crate::approvals::{Terminal, can_seat};
+use crate::support::secs;
 
 /// A session of Claude Code's, with everything in it that must not get out.
 const PONY: &str = "a6647231-3fac-4bfa-a021-1810444d17fc";
@@ -143,6 +145,30 @@ fn it_is_resumed_where_it_was() {
     assert!(gone.stderr.contains("`/home/rider/stable` is no longer there"), "{}", gone.stderr);
     let plan = text(&env, &[&words[..], &["--workspace", &work]].concat());
     let plan: Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!((&plan["agent"], &plan["resume"]), (&json!("claude"), &json!(PONY)), "{plan}");
+}
+
+#[test]
+fn a_person_chooses_among_all() {
+    if !can_seat() {
+        return;
+    }
+    let (env, _) = lived_in();
+    let mut log = Written::new("cursor");
+    log.spawned("r-1", "cursor", json!({})).session("s-1", &env.work()).user("mend the fence");
+    log.ended("success").save(&env, "a.jsonl");
+    let mut terminal = Terminal::open();
+    let words = ["resume", "--pick", "go on", "--dry-run", "--agent-bin", "/bin/true"];
+    let work = env.work().display().to_string();
+    let run = sessions(&env, &words).args(["--workspace", &work]);
+    let run = terminal.seat(run).deadline(secs(40)).start();
+    terminal.wait_for(&env, "3/3");
+    let shown = terminal.text();
+    assert!(shown.contains("mend the fence") && shown.contains("Run it."), "{shown:?}");
+    terminal.press(b"Run it\r");
+    let run = run.finish();
+    run.assert_code(0);
+    let plan: Value = serde_json::from_str(&run.stdout_text()).unwrap();
     assert_eq!((&plan["agent"], &plan["resume"]), (&json!("claude"), &json!(PONY)), "{plan}");
 }
 
