@@ -1,4 +1,4 @@
-//! `sessions show`: one log as a transcript, as the agent's bytes, as events, or as the list of its
+//! `sessions show`: one log, or one imported session, as a transcript, as the agent's bytes, as events, or as the list of its
 //! tools or of what was asked and decided.
 
 use super::glance::{Glance, Kind, glance, moment};
@@ -20,7 +20,7 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-/// Show a run from its log
+/// Show a run from its log, or an imported session
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
     #[command(flatten)]

@@ -227,7 +227,7 @@ impl Followed {
             let from = self.position;
             let mut view = View::new(Shape::StreamJson, None);
             let mut ends = 0;
-            self.read(&mut view, |drawn| ends += drawn.iter().filter(|b| **b == b'\n').count())?;
+            self.read(&mut view, |drawn| ends += drawn.split(|b| *b == b'\n').count() - 1)?;
             self.rest.clear();
             self.position = from;
             // The first of them may be the end of a longer line.
