@@ -27,6 +27,9 @@ pub(crate) const LATEST: &str = "latest";
 /// So many are listed where an id fits several.
 const MOST_LISTED: usize = 10;
 
+/// What can be given.
+const NAMES: &str = "give the path of a log, the id of a session or of a run, or `latest`";
+
 /// What is meant.
 #[derive(Debug)]
 pub(crate) enum Found {
@@ -69,25 +72,34 @@ pub(super) fn find(which: &str, folder: &Path, env: &Env) -> Result<Found, Failu
     if which == LATEST {
         return logs.into_iter().next().map(Found::Log).ok_or_else(|| none(folder));
     }
-    if which.is_empty() || logs.is_empty() && !folder.join(FILE).is_file() {
+    if logs.is_empty() && !folder.join(FILE).is_file() {
         return Err(none(folder));
     }
-    let known = Known::ask(which, folder, env, &logs);
+    if which.is_empty() {
+        return Err(Failure::new("an empty id is none").hint(NAMES));
+    }
+    let mut known = Known::ask(which, folder, env, &logs);
+    let mut logs = logs;
+    if known.has_another_name(&logs) {
+        // One of them was given its session's name just now.
+        logs = newest_first(folder)?;
+        known = Known::ask(which, folder, env, &logs);
+    }
     let search = Search { which, folder, logs: &logs, known };
-    let missing = search.known.missing;
+    let is_missing_some = search.known.is_missing_some;
     match search.find()? {
         Some(found) => Ok(found),
-        None if missing > 0 => Err(Failure::new(format!(
-            "`{which}` is no file, and no session or run of that id is in `{}` so far: {missing} \
-             transcripts are not in the index yet",
+        None if is_missing_some => Err(Failure::new(format!(
+            "`{which}` is no file, and no session or run of that id is in `{}`; but not all that was \
+             imported is in the index yet",
             folder.display()
         ))
-        .hint("ask again: what was imported is read bit by bit")),
+        .hint("ask again")),
         None => Err(Failure::new(format!(
             "`{which}` is no file, and no session or run of that id is in `{}`",
             folder.display()
         ))
-        .hint("give the path of a log, the id of a session or of a run, or `latest`")),
+        .hint(NAMES)),
     }
 }
 
@@ -102,8 +114,8 @@ struct Known {
     runs: Vec<Named>,
     /// The logs for which it does not speak.
     unread: Vec<PathBuf>,
-    /// So many transcripts it has not read yet.
-    missing: usize,
+    /// Whether there are transcripts that it has not read yet.
+    is_missing_some: bool,
 }
 
 impl Known {
@@ -113,12 +125,20 @@ impl Known {
         });
         match asked {
             Ok(((runs, unread), refreshed)) => {
-                let missing = refreshed.behind.saturating_sub(unread.len());
-                Known { runs, unread, missing }
+                let is_missing_some = refreshed.behind > unread.len();
+                Known { runs, unread, is_missing_some }
             }
             // Then the logs speak for themselves.
-            Err(_) => Known { runs: Vec::new(), unread: logs.to_vec(), missing: 0 },
+            Err(_) => Known { runs: Vec::new(), unread: logs.to_vec(), is_missing_some: false },
         }
+    }
+
+    /// Whether it names a log that is not among these.
+    fn has_another_name(&self, logs: &[PathBuf]) -> bool {
+        let logs: HashSet<_> = logs.iter().map(|log| log.file_name()).collect();
+        let mut runs = self.runs.iter().filter(|run| run.original.is_none());
+        runs.any(|run| !logs.contains(&run.path.file_name()))
+            || self.unread.iter().any(|log| !logs.contains(&log.file_name()))
     }
 }
 
@@ -167,17 +187,19 @@ struct Search<'s> {
 
 impl Search<'_> {
     fn find(self) -> Result<Option<Found>, Failure> {
-        let places: HashMap<&Path, usize> =
-            self.logs.iter().enumerate().map(|(place, log)| (log.as_path(), place)).collect();
+        // By their names: the folder may have been called otherwise when the index was told of them.
+        let places: HashMap<_, usize> =
+            self.logs.iter().enumerate().map(|(place, log)| (log.file_name(), place)).collect();
+        let place_of = |log: &Path| places.get(&log.file_name()).copied();
         let unread: HashSet<usize> =
-            self.known.unread.iter().filter_map(|log| places.get(log.as_path()).copied()).collect();
+            self.known.unread.iter().filter_map(|log| place_of(log)).collect();
         let mut sessions = Vec::new();
         // Runs without a session are what a list of sessions shows too.
         let (mut lone, mut others) = (Vec::new(), Vec::new());
         for (number, run) in self.known.runs.iter().enumerate() {
             let place = match &run.original {
                 Some(_) => Some(Place::Transcript(number)),
-                None => places.get(run.path.as_path()).copied().map(Place::Log),
+                None => place_of(&run.path).map(Place::Log),
             };
             // One that is gone since.
             let Some(place) = place else { continue };

@@ -111,6 +111,23 @@ fn what_is_new_or_gone_since_is_known() {
 }
 
 #[test]
+fn the_folder_may_have_another_name() {
+    let env = stable();
+    show(&env, "s-pony-1");
+    // Before and behind its own in the order of names.
+    for name in ["a", "z"] {
+        let link = env.path(name);
+        std::os::unix::fs::symlink(env.log_dir(), &link).unwrap();
+        for which in ["s-pony", "r-2", "r-lone"] {
+            let shown = env.stablehand("sessions").args(["show", which, "--log-dir"]);
+            let shown = shown.args([link.to_str().unwrap()]).finish();
+            shown.assert_code(0);
+            assert!(shown.stdout_text().contains("This is r-"), "{name} {which}");
+        }
+    }
+}
+
+#[test]
 fn what_is_listed_is_shown() {
     let env = stable();
     let listed = sessions(&env, &["ls", "--json"]).finish();
