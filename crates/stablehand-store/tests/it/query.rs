@@ -329,3 +329,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_index_from_before_gets_the_session_of_runs_that_failed_at_once() -> Any {
+    let failed = log("a", 0, 1, 0)
+        .replace(r#""agent":"cursor""#, r#""agent":"cursor","resumed_from":"before""#);
+    let failed: String =
+        failed.lines().take(2).map(str::to_owned).collect::<Vec<_>>().join("\n") + "\n";
+    let (folder, store) = index(&[("a", failed)])?;
+    let chat = |store: &Store| {
+        store.database().query_row("SELECT chat FROM runs", [], |row| row.get::<_, String>(0))
+    };
+    assert_eq!(chat(&store)?, "before");
+    store.database().execute_batch("UPDATE runs SET chat = run_id; PRAGMA user_version = 2;")?;
+    drop(store);
+    assert_eq!(chat(&Store::open(folder.path())?)?, "before");
+    Ok(())
+}
