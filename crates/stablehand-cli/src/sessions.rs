@@ -9,6 +9,7 @@ mod fresh;
 mod glance;
 mod grid;
 mod import;
+mod imported;
 mod ls;
 mod pick;
 mod play;
@@ -42,7 +43,7 @@ pub enum SessionsCommand {
     Stats(stats::StatsArgs),
     /// Remove old logs
     Prune(prune::PruneArgs),
-    /// Show a run from its log: what was said and done, or what was asked and decided
+    /// Show a run, or an imported session: what was said and done, or what was asked and decided
     Show(show::ShowArgs),
     /// Draw what happened when: in the terminal, as a picture, or as a page to zoom and search in
     Timeline(timeline::TimelineArgs),

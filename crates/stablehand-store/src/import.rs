@@ -6,10 +6,13 @@
 //! found is `walk`, how they are read `read` and `database`, how the rows get into the index `put`.
 
 mod database;
+mod original;
 mod put;
 mod read;
 mod tree;
 mod walk;
+
+pub use original::Original;
 
 use crate::scan::{Budget, Refreshed};
 use crate::{Store, StoreError};

@@ -27,6 +27,6 @@ mod write;
 
 pub use error::StoreError;
 pub use fill::Filler;
-pub use import::{IMPORTS, Source, Survey, Transcript, each_transcript, survey};
+pub use import::{IMPORTS, Original, Source, Survey, Transcript, each_transcript, survey};
 pub use open::{Access, FILE, Store};
 pub use scan::{Advance, Budget, Refreshed};

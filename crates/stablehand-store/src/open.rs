@@ -27,6 +27,7 @@ fn steps() -> Vec<M<'static>> {
     vec![
         M::up(include_str!("schema.sql")),
         M::up(include_str!("schema-imports.sql")),
+        M::up(include_str!("schema-chats.sql")),
         M::up_with_hook(include_str!("schema-signs.sql"), |db: &Transaction<'_>| {
             Ok(signs::put_all(db)?)
         }),

@@ -7,6 +7,7 @@
 //! transcript both have it, the log counts and the transcript does not.
 
 mod logs;
+mod named;
 mod search;
 mod sessions;
 mod snippet;
@@ -14,6 +15,7 @@ mod stats;
 mod terms;
 
 pub use logs::{LogFile, LogRun};
+pub use named::Named;
 pub use search::{Count, Found, FoundSession, Match, MatchedTool, Order, Search};
 pub use sessions::{Brief, Session, Spent, short_ids_of_all};
 pub use snippet::{Snippet, snippet};

@@ -291,6 +291,21 @@ impl Store {
         Ok(Differences { changed, gone, renamed })
     }
 
+    /// The logs of the folder that are not as the index knows them, however little is missing: those
+    /// for which the time was too short, and those that their own run is indexing.
+    pub fn outdated(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let known = Listed::all(&self.db, LOG).map_err(|error| self.failed(error))?;
+        let strays = self.strays()?;
+        let is_known = |log: &FoundLog| {
+            let name = log.path.to_string_lossy();
+            let file = (log.inode, log.size, log.mtime_ms);
+            strays.get(name.as_ref()) == Some(&file)
+                || known.get(name.as_ref()).is_some_and(|listed| listed.file == file)
+        };
+        let logs = folder::logs(&self.folder)?.into_iter().filter(|log| !is_known(log));
+        Ok(logs.map(|log| log.path).collect())
+    }
+
     fn strays(&self) -> Result<HashMap<String, (u64, u64, i64)>, StoreError> {
         let mut find = self
             .db

@@ -93,7 +93,7 @@ impl Writer<'_> {
                 self.log,
                 it.run,
                 it.run_id,
-                it.session.as_ref().unwrap_or(&it.run_id),
+                it.chat(),
                 self.source,
                 it.agent,
                 it.agent_version,

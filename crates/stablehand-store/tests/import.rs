@@ -1,7 +1,7 @@
 //! Transcripts of agents in the index: found, read, counted once, and left as they are.
 
 use rusqlite::Connection;
-use stablehand_store::{Budget, IMPORTS, Source, Store, survey};
+use stablehand_store::{Budget, IMPORTS, Source, Store, each_transcript, survey};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -332,6 +332,60 @@ fn a_database_is_read_without_a_trace() -> Any {
     std::fs::write(&path, b"SQLite format 3\0 not really")?;
     let done = store.refresh(Budget::UNLIMITED)?;
     assert_eq!((done.forgotten, done.unreadable.len()), (0, 1), "{done:?}");
+    Ok(())
+}
+
+#[test]
+fn what_was_imported_is_read_again_as_it_was() -> Any {
+    let place = Place::new()?;
+    let path = place.root.path().join("opencode/opencode.db");
+    // The agent is at work, so that the database is copied to be read.
+    let agent = database(&path, &["shell", "delegate", "sub-agent"])?;
+    let mut sources = place.sources();
+    sources.push(place.source("opencode", ""));
+    let mut store = Store::open(&place.logs)?;
+    store.add_imports(&sources)?;
+    store.refresh(Budget::UNLIMITED)?;
+    let mut wanted = Vec::new();
+    for source in &sources {
+        each_transcript(source, &place.logs, |it| wanted.push((it.path, it.events)));
+    }
+    let named = store.named("")?;
+    assert_eq!((named.len(), wanted.len()), (8, 8), "{named:#?}");
+    for run in &named {
+        let original = run.original.as_ref().ok_or("it was imported")?;
+        let mut events = Vec::new();
+        original.each_event(&place.logs, |at, kind| {
+            events.push((at, kind));
+            true
+        })?;
+        let is_same = |it: &(PathBuf, Vec<_>)| *it == (run.path.clone(), events.clone());
+        let at = wanted.iter().position(is_same).ok_or_else(|| format!("{run:?}"))?;
+        wanted.remove(at);
+        // Enough is enough.
+        let mut count = 0;
+        original.each_event(&place.logs, |_, _| {
+            count += 1;
+            count < 2
+        })?;
+        assert_eq!(count, 2);
+    }
+    // By its beginning, by the session and by the run; and nothing else.
+    let runs = |which: &str| -> Result<Vec<String>, Box<dyn std::error::Error>> {
+        Ok(store.named(which)?.into_iter().map(|it| it.run).collect())
+    };
+    assert_eq!(runs("2cf3")?, ["2cf30200", "agent-1"]);
+    assert_eq!(runs("2cf30200-bbb4-4156-b6da-a4cb68ae6b61")?.len(), 2);
+    assert_eq!(runs("agent-1")?, ["agent-1"]);
+    assert_eq!(runs("agent-11")?.len(), 0);
+    assert!(store.outdated()?.is_empty());
+    drop(agent);
+    // A link in its place is not followed.
+    let file = place.root.path().join("claude/projects/-home-rider-stable/2cf30200/subagents");
+    std::fs::rename(file.join("agent-1.jsonl"), place.root.path().join("elsewhere"))?;
+    std::os::unix::fs::symlink(place.root.path().join("elsewhere"), file.join("agent-1.jsonl"))?;
+    let linked = store.named("agent-1")?.pop().and_then(|it| it.original).ok_or("known")?;
+    assert!(linked.each_event(&place.logs, |_, _| true).is_err());
     Ok(())
 }
 

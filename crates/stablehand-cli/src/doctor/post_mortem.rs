@@ -40,7 +40,7 @@ impl RunArgs {
 
 /// Looks at the run and says what it found; 0 when it ended well.
 pub(super) fn main(which: &str, args: &RunArgs, json: bool, env: &Env) -> Result<u8, Failure> {
-    let log = find::log(which, &args.place.folder(env)?)?;
+    let log = find::log(which, &args.place.folder(env)?, env)?;
     let meant = match args.run {
         Some(number) => Which::Number(number),
         None => Which::Id(which.to_owned()),

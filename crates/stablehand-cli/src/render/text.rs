@@ -10,7 +10,7 @@ use crate::screen::Screen;
 use stablehand::follow::Show;
 use stablehand_core::Event;
 use stablehand_core::event::{EventKind, ItemBody, Outcome, TextRole, Tool, ToolInput};
-use stablehand_core::id::{CallId, ItemId};
+use stablehand_core::id::{CallId, ItemId, RunId};
 use stablehand_core::text::plain;
 use stablehand_core::time::UnixMillis;
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ pub struct TextView<S = Screen> {
     started: HashMap<CallId, UnixMillis>,
     /// Questions of the agent that are open.
     asked: HashMap<String, String>,
-    runs: u32,
+    run: Option<RunId>,
     /// Hooks have called: more is told than the stream has.
     hooked: bool,
     /// Whether the agent's standard error is shown here and not passed through.
@@ -48,7 +48,7 @@ impl<S: Surface> TextView<S> {
             shown: None,
             started: HashMap::new(),
             asked: HashMap::new(),
-            runs: 0,
+            run: None,
             hooked: false,
             stderr,
             prompts: false,
@@ -60,6 +60,15 @@ impl<S: Surface> TextView<S> {
     pub fn with_prompts(mut self) -> Self {
         self.prompts = true;
         self
+    }
+
+    fn begin_run(&mut self, run: &RunId) {
+        self.end_line();
+        if self.run.replace(run.clone()).is_some() {
+            self.buffer.push('\n');
+        }
+        self.started.clear();
+        self.shown = None;
     }
 
     fn prompt(&mut self, prompt: &str) {
@@ -188,14 +197,10 @@ fn one_line(text: &str) -> String {
 impl<S: Surface> Show for TextView<S> {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         match &event.event {
-            EventKind::ProcessSpawned { .. } => {
-                self.end_line();
-                if self.runs > 0 {
-                    self.buffer.push('\n');
-                }
-                self.runs += 1;
-                self.started.clear();
-                self.shown = None;
+            EventKind::ProcessSpawned { .. } => self.begin_run(&event.run),
+            // What an agent wrote down itself begins without a process.
+            EventKind::SessionStarted { .. } if self.run.as_ref() != Some(&event.run) => {
+                self.begin_run(&event.run);
             }
             EventKind::TurnStarted { prompt: Some(prompt) } if self.prompts => self.prompt(prompt),
             EventKind::ItemDelta { id, role: TextRole::Message, text } => {

@@ -5,6 +5,7 @@ use super::terminal::Wanted;
 use crate::ask::Attendant;
 use crate::env::Env;
 use crate::failure::Failure;
+use crate::manage;
 use crate::settings::Held;
 use stablehand::agent::{self, Agent, Form, PlanRequest, ToolsSeen};
 use stablehand::continuation::Continuations;
@@ -18,7 +19,6 @@ use stablehand_core::monitor::Limits;
 use stablehand_core::settings::context::before;
 use stablehand_core::settings::variable::shown;
 use stablehand_core::time::human;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// The longest context that every agent takes from a hook; some drop a longer one whole.
@@ -282,7 +282,5 @@ pub(super) fn print(
         redaction.redactor.redact_json(&mut text);
     }
     let pretty = serde_json::to_string_pretty(&text).unwrap_or_default();
-    writeln!(std::io::stdout(), "{pretty}")
-        .map_err(|e| Failure::new(format!("failed to print the plan: {e}")))?;
-    Ok(0)
+    manage::print(&(pretty + "\n"))
 }

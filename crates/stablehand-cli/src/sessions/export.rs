@@ -9,7 +9,8 @@ mod html;
 mod markdown;
 mod words;
 
-use super::glance::{Glance, glance};
+use super::find::Found;
+use super::glance::Glance;
 use super::play::{SecretArgs, play, still_there};
 use super::read::LogArgs;
 use super::story::Story;
@@ -82,17 +83,20 @@ pub(super) fn main(args: &ExportArgs) -> Result<u8, Failure> {
             .hint("give --format md, html, jsonl or asciinema, or a file that ends so"));
     };
     let env = Env::read()?;
-    let log = args.log.find(&env)?;
-    let seen = glance(&log)?;
+    let found = args.log.find_any(&env)?;
+    let seen = found.glance()?;
     let redaction = args.secrets.redaction();
     let redaction = redaction.as_ref();
-    let sheet = Sheet::open(&args.output, &log)?;
+    if let (Format::Asciinema, Found::Imported(imported)) = (format, &found) {
+        return Err(imported.needs_log("a recording for asciinema"));
+    }
+    let sheet = Sheet::open(&args.output, &found)?;
     match format {
         Format::Jsonl => {
-            play(&log, EventLines::new(sheet.clone()), redaction)?;
+            play(&found, EventLines::new(sheet.clone()), redaction)?;
         }
         Format::Md | Format::Html => {
-            let story = play(&log, Story::default(), redaction)?;
+            let story = play(&found, Story::default(), redaction)?;
             let seen = plain_glance(seen, redaction);
             let text = match format {
                 Format::Md => markdown::document(&seen, &story),
@@ -100,7 +104,10 @@ pub(super) fn main(args: &ExportArgs) -> Result<u8, Failure> {
             };
             still_there(sheet.out(text.as_bytes()))?;
         }
-        Format::Asciinema => cast::write(&log, &seen, redaction, args.max_pause, &sheet)?,
+        Format::Asciinema => {
+            let log = found.log("asciinema")?;
+            cast::write(log, &seen, redaction, args.max_pause, &sheet)?;
+        }
     }
     sheet.close()
 }
@@ -127,7 +134,7 @@ struct Sheet {
 }
 
 impl Sheet {
-    fn open(path: &Path, log: &Path) -> Result<Sheet, Failure> {
+    fn open(path: &Path, found: &Found) -> Result<Sheet, Failure> {
         let name = path.display().to_string();
         if path == Path::new("-") {
             let to: Box<dyn Write + Send> = Box::new(BufWriter::new(io::stdout()));
@@ -137,7 +144,11 @@ impl Sheet {
             let id = |path: &Path| path.metadata().map(|about| (about.dev(), about.ino())).ok();
             id(a).is_some() && id(a) == id(b)
         };
-        if same(path, log) {
+        let is_what_is_read = match found {
+            Found::Log(log) => same(path, log),
+            Found::Imported(imported) => imported.files().any(|file| same(path, file)),
+        };
+        if is_what_is_read {
             return Err(Failure::usage(format!("`{name}` is the log itself"))
                 .hint("give another name; a log is not written over"));
         }

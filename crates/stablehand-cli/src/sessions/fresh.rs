@@ -47,19 +47,7 @@ pub(super) fn ask<T>(
     if !folder.is_dir() {
         return Ok(None);
     }
-    let once = || {
-        let mut store = Store::open(folder)?;
-        let refreshed = refresh(env, &mut store, pace)?;
-        question(&mut store).map(|answer| (answer, refreshed))
-    };
-    let answered = match once() {
-        Err(error) if error.is_damage() => {
-            say(&format!("the index was damaged and is made again ({})", error_chain(&error)));
-            Store::remove(&folder.join(FILE)).and_then(|()| once())
-        }
-        answered => answered,
-    };
-    let (answer, refreshed) = answered.map_err(Failure::from)?;
+    let (answer, refreshed) = quietly(env, folder, pace, question).map_err(Failure::from)?;
     for (path, why) in &refreshed.unreadable {
         say(&format!("WARN failed to read the log `{}`: {why}", path.display()));
     }
@@ -71,6 +59,27 @@ pub(super) fn ask<T>(
         ));
     }
     Ok(Some(answer))
+}
+
+/// The same for whoever can do without the index: what is missing in it is theirs to say.
+pub(super) fn quietly<T>(
+    env: &Env,
+    folder: &Path,
+    pace: Pace,
+    question: impl Fn(&mut Store) -> Result<T, StoreError>,
+) -> Result<(T, Refreshed), StoreError> {
+    let once = || {
+        let mut store = Store::open(folder)?;
+        let refreshed = refresh(env, &mut store, pace)?;
+        question(&mut store).map(|answer| (answer, refreshed))
+    };
+    match once() {
+        Err(error) if error.is_damage() => {
+            say(&format!("the index was damaged and is made again ({})", error_chain(&error)));
+            Store::remove(&folder.join(FILE)).and_then(|()| once())
+        }
+        answered => answered,
+    }
 }
 
 fn refresh(env: &Env, store: &mut Store, pace: Pace) -> Result<Refreshed, StoreError> {

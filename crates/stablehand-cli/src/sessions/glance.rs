@@ -28,16 +28,28 @@ const TAILS: [u64; 2] = [16 << 10, 512 << 10];
 /// So much of a prompt is a title.
 const TITLE: usize = 200;
 
+/// What a glance was at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A log of ours.
+    Log,
+    /// What an agent wrote down itself.
+    Transcript,
+}
+
 /// What there is to know of a log at a glance.
 #[derive(Debug)]
 pub(super) struct Glance {
+    /// What it is.
+    pub(super) kind: Kind,
     /// The file.
     pub(super) log: PathBuf,
     /// The agent's name on the command line.
     pub(super) agent: Option<String>,
     /// How its output is read.
     pub(super) dialect: Option<Dialect>,
-    /// The agent's id of the session; the latest, where it changed.
+    /// The agent's id of the session; the latest, where it changed. Where the agent never named one,
+    /// the one that it was asked to continue.
     pub(super) session: Option<SessionId>,
     /// The model, as the agent names it.
     pub(super) model: Option<String>,
@@ -74,6 +86,7 @@ pub(super) fn glance(log: &Path) -> Result<Glance, Failure> {
     let file = File::open(log).map_err(failed)?;
     let size = file.metadata().map_err(failed)?.len();
     let mut seen = Glance {
+        kind: Kind::Log,
         log: log.to_owned(),
         agent: None,
         dialect: None,
@@ -86,7 +99,7 @@ pub(super) fn glance(log: &Path) -> Result<Glance, Failure> {
         writer: Writer::of(&file),
         redacted_raw: false,
     };
-    seen.head(&file).map_err(failed)?;
+    let resumed = seen.head(&file).map_err(failed)?;
     for most in TAILS {
         let from = size.saturating_sub(most);
         let tail = part(&file, from, most).map_err(failed)?;
@@ -99,6 +112,7 @@ pub(super) fn glance(log: &Path) -> Result<Glance, Failure> {
             break;
         }
     }
+    seen.session = seen.session.or(resumed);
     Ok(seen)
 }
 
@@ -118,13 +132,14 @@ fn part(file: &File, from: u64, most: u64) -> std::io::Result<Vec<u8>> {
 }
 
 impl Glance {
-    fn head(&mut self, file: &File) -> std::io::Result<()> {
+    /// Reads the beginning; gives the session that the first run was asked to continue.
+    fn head(&mut self, file: &File) -> std::io::Result<Option<SessionId>> {
         let mut file = BufReader::with_capacity(16 << 10, file.take(HEAD));
         let mut line = Vec::new();
         let mut reader = EventReader::new(Dialect::Cursor, Depth::Full);
         let mut events = Vec::new();
         let mut said = String::new();
-        let mut started_in = None;
+        let (mut started_in, mut resumed) = (None, None);
         while file.read_until(b'\n', &mut line)? > 0 {
             let record = Record::read(line.strip_suffix(b"\n").unwrap_or(&line));
             if let Record::Decision { at, message, fields } = &record {
@@ -141,6 +156,7 @@ impl Glance {
                     "agent_spawned" | "spawn_failed" => {
                         self.agent = text(fields, "agent").or(self.agent.take());
                         started_in = started_in.or_else(|| workspace(fields));
+                        resumed = resumed.or_else(|| text(fields, "resumed_from"));
                     }
                     "session_started" => self.session(fields),
                     _ => {}
@@ -173,7 +189,7 @@ impl Glance {
         self.title = self.title.take().or_else(|| title(&said));
         // Where we started it counts for more than where it says that it is.
         self.cwd = started_in.or(self.cwd.take());
-        Ok(())
+        Ok(resumed.map(SessionId))
     }
 
     fn tail(&mut self, line: &[u8]) {

@@ -1,12 +1,13 @@
 //! A log shown to a view: its events, without their secrets, to the end or as long as somebody reads.
 
+use super::find::Found;
 use super::read::{each_event, warn};
 use crate::failure::Failure;
 use crate::redact::RedactArgs;
 use stablehand::follow::Show;
 use stablehand::redact::{Redacting, Redaction};
+use stablehand_core::Event;
 use std::io::{self, ErrorKind};
-use std::path::Path;
 
 /// What is taken out of what is shown.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
@@ -24,23 +25,32 @@ impl SecretArgs {
     }
 }
 
-/// Shows a log, and gives the view back. A reader who has gone has had enough.
+/// Shows a log or an imported session, and gives the view back. A reader who has gone has had enough.
 pub(super) fn play<V: Show>(
-    log: &Path,
+    found: &Found,
     view: V,
     redaction: Option<&Redaction>,
 ) -> Result<V, Failure> {
     let mut view = Redacting::new(view, redaction);
     let mut gone = false;
-    let skipped = each_event(log, |event| {
+    let show = |event: &Event| {
         let there = still_there(view.event(event))?;
         gone = !there;
         Ok(there)
-    })?;
+    };
+    let skipped = match found {
+        Found::Log(log) => each_event(log, show)?,
+        Found::Imported(imported) => {
+            imported.each_event(show)?;
+            0
+        }
+    };
     if !gone {
         still_there(view.finish())?;
     }
-    warn(log, skipped);
+    if let Found::Log(log) = found {
+        warn(log, skipped);
+    }
     Ok(view.into_inner())
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A line that is no record is counted and left out; nothing here fails because of one.
 
-use super::find;
+use super::find::{self, Found};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
@@ -48,7 +48,12 @@ impl PlaceArgs {
 impl LogArgs {
     /// The log that is meant.
     pub(super) fn find(&self, env: &Env) -> Result<PathBuf, Failure> {
-        find::log(&self.which, &self.place.folder(env)?)
+        find::log(&self.which, &self.place.folder(env)?, env)
+    }
+
+    /// The log or the imported session that is meant.
+    pub(super) fn find_any(&self, env: &Env) -> Result<Found, Failure> {
+        find::find(&self.which, &self.place.folder(env)?, env)
     }
 }
 

@@ -1,10 +1,13 @@
-//! `sessions resume`: a session goes on, with the agent and in the folder that its log names.
+//! `sessions resume`: a session goes on, with the agent and in the folder that its log or transcript
+//! names.
 //!
 //! Owns which session is meant and what a run needs to know of it; everything else is `run`'s, with
 //! all of its flags.
 
 use super::find;
+use super::fresh::{self, Pace};
 use super::glance::{Glance, glance, moment};
+use super::imported::Imported;
 use super::pick::{self, Choice};
 use crate::ask::keyboard::Keyboard;
 use crate::choice::ChoiceArgs;
@@ -15,8 +18,12 @@ use crate::main_stablehand::PROGRAM;
 use crate::run::{self, RunArgs};
 use stablehand::Agent;
 use stablehand_core::text::{excerpt, plain};
+use stablehand_core::time::UnixMillis;
+use stablehand_store::IMPORTS;
+use stablehand_store::query::{Filter, Named};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// What a shell says of a program that Ctrl-C ended.
 const CANCELLED: u8 = 130;
@@ -55,7 +62,7 @@ pub(super) fn main(args: &ResumeArgs) -> Result<u8, Failure> {
     }
     let folder = choice.log_dir(&env)?;
     let seen = match &args.which {
-        Some(which) if !args.pick => glance(&find::log(which, &folder)?)?,
+        Some(which) if !args.pick => find::find(which, &folder, &env)?.glance()?,
         word => {
             if let Some(word) = word {
                 choice.prompt.insert(0, word.clone());
@@ -130,7 +137,7 @@ fn picked(folder: &Path, env: &Env) -> Result<Option<Glance>, Failure> {
         return Err(Failure::usage("there is no terminal to choose a session at")
             .hint("give the id of one, or `latest`"));
     }
-    let mut sessions = sessions(folder)?;
+    let mut sessions = sessions(folder, env)?;
     if sessions.is_empty() {
         return Err(find::none(folder));
     }
@@ -160,8 +167,51 @@ fn at_home(folder: &str, env: &Env) -> String {
     }
 }
 
-/// The sessions of a folder that can be resumed, the newest first; each once, with what it began with.
-fn sessions(folder: &Path) -> Result<Vec<Glance>, Failure> {
+/// The sessions of a folder that can be resumed, those of its logs and those that were imported, the
+/// newest first.
+fn sessions(folder: &Path, env: &Env) -> Result<Vec<Glance>, Failure> {
+    let own = logged(folder)?;
+    let is_known = |other: &Glance| {
+        own.iter().any(|own| (&own.agent, &own.session) == (&other.agent, &other.session))
+    };
+    let mut others = imported(folder, env);
+    others.retain(|(_, seen)| !is_known(seen));
+    let changed = |seen: &Glance| {
+        let at = seen.log.metadata().and_then(|about| about.modified()).ok();
+        let at = at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+        UnixMillis(at.and_then(|at| i64::try_from(at.as_millis()).ok()).unwrap_or_default())
+    };
+    let mut all: Vec<(UnixMillis, Glance)> =
+        own.into_iter().map(|seen| (changed(&seen), seen)).chain(others).collect();
+    all.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    all.truncate(MOST_OFFERED);
+    Ok(all.into_iter().map(|(_, seen)| seen).collect())
+}
+
+/// Those that no log of ours has, with the time of the latest news; none where the index cannot say.
+fn imported(folder: &Path, env: &Env) -> Vec<(UnixMillis, Glance)> {
+    // Whoever imports nothing waits for no index.
+    if !folder.join(IMPORTS).is_file() {
+        return Vec::new();
+    }
+    let asked = fresh::quietly(env, folder, Pace::Soon, |store| {
+        let mut found = Vec::new();
+        for brief in store.briefs(&Filter::default())? {
+            if brief.source == "log" || found.len() == MOST_OFFERED {
+                continue;
+            }
+            let runs = store.named(&brief.chat)?.into_iter();
+            let is_its = |run: &Named| run.chat == brief.chat && run.agent == brief.agent;
+            let runs = runs.filter(is_its).collect();
+            found.push((brief.last, Imported::new(brief.chat, runs, folder).glance()));
+        }
+        Ok(found)
+    });
+    asked.map(|(found, _)| found).unwrap_or_default()
+}
+
+/// Those of the logs, the newest first; each once, with what it began with.
+fn logged(folder: &Path) -> Result<Vec<Glance>, Failure> {
     let mut sessions: Vec<Glance> = Vec::new();
     for log in find::newest_first(folder)? {
         if sessions.len() == MOST_OFFERED {

@@ -1,7 +1,7 @@
-//! `sessions show`: one log as a transcript, as the agent's bytes, as events, or as the list of its
+//! `sessions show`: one log, or one imported session, as a transcript, as the agent's bytes, as events, or as the list of its
 //! tools or of what was asked and decided.
 
-use super::glance::{Glance, glance, moment};
+use super::glance::{Glance, Kind, glance, moment};
 use super::play::{SecretArgs, play, still_there};
 use super::read::{LogArgs, each_line, warn};
 use super::story::Story;
@@ -20,7 +20,7 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-/// Show a run from its log
+/// Show a run from its log, or an imported session
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
     #[command(flatten)]
@@ -53,11 +53,12 @@ pub struct ShowArgs {
 /// Runs it.
 pub(super) fn main(args: &ShowArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
-    let log = args.log.find(&env)?;
+    let found = args.log.find_any(&env)?;
     if args.raw {
-        return raw(&log);
+        return raw(&found.log("--raw")?);
     }
     if args.approvals {
+        let log = found.log("--approvals")?;
         let mut ledger = Ledger::default();
         each_line(&log, |line| {
             ledger.record(&Record::read(line));
@@ -68,16 +69,16 @@ pub(super) fn main(args: &ShowArgs) -> Result<u8, Failure> {
     }
     let redaction = args.secrets.redaction();
     if args.tools {
-        let story = play(&log, Story::default(), redaction.as_ref())?;
+        let story = play(&found, Story::default(), redaction.as_ref())?;
         return tools::print(&story, args.json, &env);
     }
     let io = |error: std::io::Error| Failure::new(format!("failed to print: {error}"));
     let screen = Screen::start(redaction.as_ref()).map_err(io)?;
     if args.events {
-        play(&log, EventLines::new(screen), redaction.as_ref())?;
+        play(&found, EventLines::new(screen), redaction.as_ref())?;
         return Ok(0);
     }
-    let seen = glance(&log)?;
+    let seen = found.glance()?;
     let paint = Paint::new(&env);
     let said = |text: String| match &redaction {
         Some(redaction) => redaction.redactor.redact(&text).into_owned(),
@@ -87,7 +88,7 @@ pub(super) fn main(args: &ShowArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     let view = TextView::new(screen.clone(), true).with_prompts();
-    play(&log, view, redaction.as_ref())?;
+    play(&found, view, redaction.as_ref())?;
     still_there(screen.out(said(ending(&seen, paint)).as_bytes()))?;
     screen.flush();
     Ok(0)
@@ -109,7 +110,11 @@ fn head(seen: &Glance, paint: Paint) -> String {
     line("workspace", seen.cwd.clone());
     line("session", seen.session.as_ref().map(|session| session.0.clone()));
     line("began", seen.began.map(moment));
-    line("log", Some(seen.log.display().to_string()));
+    let file = match seen.kind {
+        Kind::Log => "log",
+        Kind::Transcript => "imported",
+    };
+    line(file, Some(seen.log.display().to_string()));
     table.render(paint, 0) + "\n"
 }
 

@@ -41,7 +41,7 @@ pub(super) struct Entry {
 /// What happened.
 #[derive(Debug)]
 pub(super) enum What {
-    /// An agent was started: a run begins.
+    /// An agent was started, with this command line where that is known: a run begins.
     Began { run: RunId, argv: Vec<String> },
     /// It was told something.
     Prompt(String),
@@ -173,6 +173,17 @@ impl Story {
         }
     }
 
+    fn is_new(&self, run: &RunId) -> bool {
+        !run.0.is_empty() && self.run.as_ref() != Some(run)
+    }
+
+    fn begin_run(&mut self, run: &RunId, argv: &[String], at: UnixMillis) {
+        self.open.clear();
+        self.asked.clear();
+        self.run = Some(run.clone());
+        self.add(at, What::Began { run: run.clone(), argv: argv.to_vec() });
+    }
+
     fn asked(&mut self, id: &str, what: &str, why: Option<&str>, at: UnixMillis) {
         // Where a policy hands a question on to a person it comes again, and is the same.
         if !self.asked.contains_key(id) {
@@ -197,11 +208,10 @@ impl Story {
     fn take(&mut self, event: &Event) {
         let at = UnixMillis::from_rfc3339(&event.at).unwrap_or_default();
         match &event.event {
-            EventKind::ProcessSpawned { argv, .. } => {
-                self.open.clear();
-                self.asked.clear();
-                self.run = Some(event.run.clone());
-                self.add(at, What::Began { run: event.run.clone(), argv: argv.clone() });
+            EventKind::ProcessSpawned { argv, .. } => self.begin_run(&event.run, argv, at),
+            // What an agent wrote down itself begins without a process.
+            EventKind::SessionStarted { .. } if self.is_new(&event.run) => {
+                self.begin_run(&event.run, &[], at);
             }
             EventKind::TurnStarted { prompt: Some(prompt) } => {
                 self.add(at, What::Prompt(prompt.clone()));

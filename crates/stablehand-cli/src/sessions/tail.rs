@@ -35,6 +35,9 @@ const LAST_WORD: Duration = Duration::from_secs(5);
 /// So much of what was drawn is kept before the first lines are thrown away.
 const KEPT: usize = 1 << 20;
 
+/// So much of the end is looked at first for the last lines of the agent's own output.
+const FIRST_REACH: u64 = 1 << 20;
+
 /// Show the end of a run, and follow it
 #[derive(Debug, clap::Args)]
 pub struct TailArgs {
@@ -76,6 +79,9 @@ pub(super) fn main(args: &TailArgs) -> Result<u8, Failure> {
     let redaction = args.secrets.redaction();
     let mut view = View::new(args.output_format, redaction.as_ref());
     let mut end = Recent::new(args.lines);
+    if args.output_format == Shape::StreamJson {
+        log.skip_to_last(args.lines)?;
+    }
     log.read(&mut view, |drawn| end.push(drawn))?;
     if !args.follow {
         view.finish()?;
@@ -208,6 +214,50 @@ impl Followed {
     fn open(path: PathBuf) -> Result<Followed, Failure> {
         let file = File::open(&path).map_err(|error| failed(&path, &error))?;
         Ok(Followed { path, file, position: 0, rest: Vec::new(), block: vec![0; 64 << 10] })
+    }
+
+    /// Leaves out what cannot be among the last lines of the agent's own output. Only that can be
+    /// cut so: what text and events say depends on everything before.
+    fn skip_to_last(&mut self, lines: usize) -> Result<(), Failure> {
+        let size = self.file.metadata().map_err(|error| failed(&self.path, &error))?.len();
+        let mut reach = FIRST_REACH;
+        while reach < size {
+            self.position = size - reach;
+            self.skip_rest_of_record()?;
+            let from = self.position;
+            let mut view = View::new(Shape::StreamJson, None);
+            let mut ends = 0;
+            self.read(&mut view, |drawn| ends += drawn.split(|b| *b == b'\n').count() - 1)?;
+            self.rest.clear();
+            self.position = from;
+            // The first of them may be the end of a longer line.
+            if ends > lines {
+                return Ok(());
+            }
+            reach = reach.saturating_mul(4);
+        }
+        self.position = 0;
+        Ok(())
+    }
+
+    /// To the beginning of a record.
+    fn skip_rest_of_record(&mut self) -> Result<(), Failure> {
+        loop {
+            let count = match self.file.read_at(&mut self.block, self.position) {
+                Ok(0) => return Ok(()),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(failed(&self.path, &error)),
+            };
+            let mut read = self.block.iter().take(count);
+            match read.position(|byte| *byte == b'\n') {
+                Some(at) => {
+                    self.position += at as u64 + 1;
+                    return Ok(());
+                }
+                None => self.position += count as u64,
+            }
+        }
     }
 
     /// Hands in what is new, and on what was drawn of it; whether there was something.

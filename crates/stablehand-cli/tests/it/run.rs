@@ -249,6 +249,18 @@ fn a_dry_run_shows_the_plan_and_starts_nothing() {
 }
 
 #[test]
+fn a_plan_that_nobody_reads_is_no_error() {
+    let env = env(GOOD);
+    let mut plan = env.stablehand_run().args(["--dry-run"]).stdin_open().stdout_unread().start();
+    drop(plan.take_stdout());
+    plan.type_line(PROMPT);
+    plan.close_stdin();
+    let plan = plan.finish();
+    plan.assert_code(0);
+    assert_eq!(plan.stderr, "");
+}
+
+#[test]
 fn the_demo_needs_no_agent() {
     let env = TestEnv::new(crate::support::bins());
     let demo = |prompt| {

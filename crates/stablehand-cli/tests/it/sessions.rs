@@ -1,6 +1,8 @@
 //! `stablehand sessions`: what is left of runs, shown, exported, followed and resumed.
 
 mod export;
+mod find;
+mod imported;
 mod ls;
 mod prune;
 mod resume;

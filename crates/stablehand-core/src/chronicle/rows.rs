@@ -87,6 +87,14 @@ pub struct RunRow {
     pub silence_ms: u64,
 }
 
+impl RunRow {
+    /// What it is a part of: the session that the agent named; until then the one that it was asked
+    /// to continue, since one that fails before it names it is still of that one; else itself.
+    pub fn chat(&self) -> &str {
+        self.session.as_ref().or(self.resumed_from.as_ref()).unwrap_or(&self.run_id)
+    }
+}
+
 /// One prompt and what followed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TurnRow {

@@ -195,3 +195,19 @@ fn a_very_long_text_keeps_its_beginning_and_its_end() {
     let passage = kept.passages.iter().find(|it| it.text.starts_with("first")).unwrap();
     assert!(passage.text.len() < 600 << 10 && passage.text.ends_with(" last"));
 }
+
+#[test]
+fn a_run_is_of_the_session_that_it_was_to_continue_until_it_names_one() {
+    let spawned = r#"{"msg":"agent_spawned","ts":1000,"run":"r2","agent":"a","resumed_from":"s0"}"#;
+    let chat = |more: &[&str]| {
+        let kept = row_of(&[&[spawned], more].concat());
+        let Some(Row::Run(run)) = kept.rows.get("run 1") else { panic!("no run") };
+        run.chat().to_owned()
+    };
+    assert_eq!(chat(&[]), "s0");
+    let failed = r#"{"msg":"run_ended","ts":1100,"outcome":"no_result","session_id":null}"#;
+    assert_eq!(chat(&[failed]), "s0");
+    // It went on as another.
+    let named = r#"{"msg":"run_ended","ts":1100,"outcome":"success","session_id":"s1"}"#;
+    assert_eq!(chat(&[named]), "s1");
+}

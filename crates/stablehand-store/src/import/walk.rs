@@ -87,7 +87,7 @@ fn below(
     }
 }
 
-fn item(dialect: Dialect, root: &Path, path: PathBuf) -> Option<Item> {
+pub(super) fn item(dialect: Dialect, root: &Path, path: PathBuf) -> Option<Item> {
     let files = dialect.transcript_files()?;
     let form = (files.form)(path.strip_prefix(root).ok()?.to_str()?)?;
     let mut about = path.metadata().ok().map(|about| size_and_time(&about))?;

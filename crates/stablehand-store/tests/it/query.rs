@@ -62,7 +62,7 @@ fn an_index_of_an_older_version_learns_its_signs() -> Any {
     let (folder, store) = index(&[("a", saying("a", 0, &["neigh 🐴 -> hay", "no sign"]))])?;
     drop(store);
     let old = rusqlite::Connection::open(folder.path().join(FILE))?;
-    old.execute_batch("DROP TABLE signs; PRAGMA user_version = 2")?;
+    old.execute_batch("DROP TABLE signs; PRAGMA user_version = 3")?;
     drop(old);
     let store = Store::open(folder.path())?;
     assert_eq!(store.check()?, None);
@@ -349,4 +349,21 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn an_index_from_before_gets_the_session_of_runs_that_failed_at_once() -> Any {
+    let failed = log("a", 0, 1, 0)
+        .replace(r#""agent":"cursor""#, r#""agent":"cursor","resumed_from":"before""#);
+    let failed: String =
+        failed.lines().take(2).map(str::to_owned).collect::<Vec<_>>().join("\n") + "\n";
+    let (folder, store) = index(&[("a", failed)])?;
+    let chat = |store: &Store| {
+        store.database().query_row("SELECT chat FROM runs", [], |row| row.get::<_, String>(0))
+    };
+    assert_eq!(chat(&store)?, "before");
+    store.database().execute_batch("UPDATE runs SET chat = run_id; PRAGMA user_version = 3;")?;
+    drop(store);
+    assert_eq!(chat(&Store::open(folder.path())?)?, "before");
+    Ok(())
 }

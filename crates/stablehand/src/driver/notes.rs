@@ -17,6 +17,7 @@ use stablehand_core::text::excerpt;
 use stablehand_core::time::{human, millis};
 use std::fmt::Write as _;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// No fields.
@@ -31,16 +32,19 @@ pub(crate) fn word<T: Serialize>(value: &T) -> String {
     }
 }
 
+/// Where the agent is started: whoever resumes the session later has to do so there.
+fn folder(spec: &RunSpec) -> Option<PathBuf> {
+    spec.launch.cwd.clone().or_else(crate::surroundings::working_folder)
+}
+
 pub(super) fn spawned(spec: &RunSpec, keeper: &Keeper) -> Value {
-    // Whoever resumes the session later has to do so there.
-    let cwd = spec.launch.cwd.clone().or_else(crate::surroundings::working_folder);
     let mut fields = json!({
         "run": spec.run,
         "agent": spec.agent,
         "pid": keeper.agent_pid(),
         "keeper_pid": keeper.pid(),
         "argv": agent::redacted(&spec.launch),
-        "cwd": cwd,
+        "cwd": folder(spec),
         "prompt_bytes": spec.prompt.len(),
         "resumed_from": spec.resumed_from,
     });
@@ -119,6 +123,8 @@ pub(super) fn spawn_failed(spec: &RunSpec, error: &SpawnError) -> Value {
         "run": spec.run,
         "agent": spec.agent,
         "argv": agent::redacted(&spec.launch),
+        "cwd": folder(spec),
+        "resumed_from": spec.resumed_from,
         "text": crate::error_chain(error),
     })
 }

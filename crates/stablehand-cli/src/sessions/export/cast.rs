@@ -4,6 +4,7 @@
 //! A recording is played on a terminal, so nothing that an agent wrote may do more there than draw:
 //! sequences that set titles, write to the clipboard or ask the terminal something are left out.
 
+use super::super::find::Found;
 use super::super::glance::Glance;
 use super::super::play::{play, still_there};
 use super::super::read::{each_line, warn};
@@ -23,7 +24,7 @@ use stablehand_core::text::excerpt;
 use stablehand_core::time::{UnixMillis, millis};
 use stablehand_core::{Dialect, Event};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The size of a terminal that shows the text of a run.
@@ -32,7 +33,7 @@ const TEXT_ROWS: u16 = 30;
 
 /// Writes the recording.
 pub(super) fn write(
-    log: &Path,
+    log: PathBuf,
     seen: &Glance,
     redaction: Option<&Redaction>,
     max_pause: Duration,
@@ -53,11 +54,11 @@ pub(super) fn write(
         begun: false,
     };
     if is_terminal {
-        return terminal(log, redaction, film);
+        return terminal(&log, redaction, film);
     }
     let page = Page::default();
     let view = TextView::new(page.clone(), true).with_prompts();
-    play(log, Filmed { view, page, film }, redaction)?;
+    play(&Found::Log(log), Filmed { view, page, film }, redaction)?;
     Ok(())
 }
 

@@ -77,8 +77,8 @@ fn contents(story: &Story, out: &mut String) {
 fn told(number: usize, entry: &Entry, out: &mut String) {
     let (class, inside) = match &entry.what {
         What::Began { run, argv } => {
-            let how = format!("{}\n{}", run.0, argv.join(" "));
-            ("run", format!("<h2>Run</h2>{}", fold("how it was started", &block(&how), "")))
+            let (summary, how) = words::start(run, argv);
+            ("run", format!("<h2>Run</h2>{}", fold(summary, &block(&how), "")))
         }
         What::Prompt(text) => ("prompt", format!("<h3>Prompt</h3>{}", prose(text))),
         What::Said(text) if text.trim().is_empty() => return,

@@ -29,7 +29,8 @@ fn told(entry: &Entry, out: &mut String) {
     match &entry.what {
         What::Began { run, argv } => {
             let _infallible = writeln!(out, "---\n\n## Run at {at}\n");
-            fold("how it was started", &fenced(&format!("{}\n{}", run.0, argv.join(" ")), ""), out);
+            let (summary, how) = words::start(run, argv);
+            fold(summary, &fenced(&how, ""), out);
         }
         What::Prompt(text) => {
             let _infallible = writeln!(out, "### Prompt, {at}\n");

@@ -4,6 +4,7 @@ use super::super::glance::Glance;
 use super::super::story::{Entry, Story, What};
 use stablehand::log::Writer;
 use stablehand_core::event::{EndedBy, SessionEnd, TodoStatus, Tokens, TurnEnd};
+use stablehand_core::id::RunId;
 use stablehand_core::text::plain;
 use stablehand_core::time::{UnixMillis, human};
 use std::time::Duration;
@@ -43,8 +44,17 @@ pub(super) fn cut(text: &str) -> (String, Option<String>) {
         kept = text.chars().take(MOST / 4).collect();
     }
     let left = text.len() - kept.len();
-    let missing = (left > 0).then(|| format!("… {left} more bytes; the log has them"));
+    let missing = (left > 0).then(|| format!("… {left} more bytes are left out here"));
     (kept, missing)
+}
+
+/// How a run began, in short and whole.
+pub(super) fn start(run: &RunId, argv: &[String]) -> (&'static str, String) {
+    match argv {
+        // Nobody saw it.
+        [] => ("which one it was", run.0.clone()),
+        _ => ("how it was started", format!("{}\n{}", run.0, argv.join(" "))),
+    }
 }
 
 /// How a run ended.

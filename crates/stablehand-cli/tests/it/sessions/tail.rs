@@ -51,6 +51,31 @@ fn the_last_lines_in_every_form() {
 }
 
 #[test]
+fn of_a_long_log_the_last_lines_of_the_output_are_the_same() {
+    let env = place();
+    let mut log = Written::new("cursor");
+    log.spawned("r-1", "cursor", json!({})).session("s-1", &env.work());
+    // Lines of very different lengths, more than is looked at first.
+    for n in 0..600_usize {
+        log.says(&format!("{n} {}", "oats ".repeat(n * 7 % 5_000)));
+    }
+    log.ended("success");
+    log.save(&env, "long.jsonl");
+    let raw = sessions(&env, &["show", "--raw"]).finish().stdout_text();
+    assert!(raw.len() > 4 << 20, "{} bytes", raw.len());
+    let lines: Vec<&str> = raw.lines().collect();
+    for count in [0, 1, 7, 250, 10_000] {
+        let wanted = lines.get(lines.len().saturating_sub(count)..).unwrap();
+        let wanted: String = wanted.iter().flat_map(|line| [*line, "\n"]).collect();
+        let count = count.to_string();
+        let tail = sessions(&env, &["tail", "-n", &count, "--output-format", "stream-json"]);
+        let tail = tail.finish();
+        tail.assert_code(0);
+        assert!(tail.stdout_text() == wanted, "-n {count}");
+    }
+}
+
+#[test]
 fn a_live_run_is_followed_through_its_new_name_to_its_end() {
     let env = env(IN_STEPS);
     let agent = run(&env).flag("--startup-timeout", "30s").flag("--idle-timeout", "30s");
