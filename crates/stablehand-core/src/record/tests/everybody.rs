@@ -16,33 +16,23 @@ use stablehand_core::timeline;
 use stablehand_core::transcript::Transcript;
 use stablehand_core::{Depth, Dialect};
 
-/// What they made of a log: all of it that lines which are no records must not change.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Shown {
-    transcript: Transcript,
-    ledger: String,
-    timeline: String,
-    rows: Vec<Row>,
-    causes: String,
-    judged: String,
-    what_if: String,
-    silences: String,
-}
+/// What each of them made of a log: all of it that lines which are no records must not change.
+pub(crate) type Shown = [(&'static str, String); 8];
 
 /// Hands the lines to every reader.
 pub(crate) fn read_by_everybody(lines: &[Vec<u8>]) -> Shown {
     let skipped = lines.iter().filter(|line| !is_record(line)).count() as u64;
     let (transcript, ledger) = events_and_questions(lines, skipped);
-    Shown {
-        transcript,
-        ledger,
-        timeline: drawn(lines, skipped),
-        rows: kept(lines, skipped),
-        causes: explained(lines, skipped),
-        judged: judged(lines, skipped),
-        what_if: judged_otherwise(lines),
-        silences: surveyed(lines, skipped),
-    }
+    [
+        ("transcript", format!("{transcript:?}")),
+        ("ledger", ledger),
+        ("timeline", drawn(lines, skipped)),
+        ("rows", format!("{:?}", kept(lines, skipped))),
+        ("causes", explained(lines, skipped)),
+        ("judged again", judged(lines, skipped)),
+        ("judged otherwise", judged_otherwise(lines)),
+        ("silences", surveyed(lines, skipped)),
+    ]
 }
 
 /// Whether a line is one of ours.
@@ -54,8 +44,19 @@ fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("whatever is shown can be written as JSON")
 }
 
+/// The dialect that a log says, as whoever opens one looks for it.
+fn dialect_of(lines: &[Vec<u8>]) -> Dialect {
+    let named = lines.iter().find_map(|line| match Record::read(line) {
+        Record::Decision { message, fields, .. } if message == "log_opened" => {
+            Dialect::by_name(&fields.get("dialect")?.string()?)
+        }
+        _ => None,
+    });
+    named.unwrap_or(Dialect::Cursor)
+}
+
 fn events_and_questions(lines: &[Vec<u8>], skipped: u64) -> (Transcript, String) {
-    let mut reader = EventReader::new(Dialect::Cursor, Depth::Full);
+    let mut reader = EventReader::new(dialect_of(lines), Depth::Full);
     let (mut transcript, mut ledger) = (Transcript::default(), Ledger::default());
     let (mut events, mut seq) = (Vec::new(), 0);
     for line in lines {
