@@ -79,9 +79,9 @@ impl EventReader {
         }
     }
 
-    /// The dialect, where no line of the agent's is in parts at present.
-    pub(crate) fn between_lines(&self) -> Option<Dialect> {
-        (self.stdout.is_idle() && self.stderr.is_idle()).then_some(self.dialect)
+    /// The dialect that it reads.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// Takes the next record and appends what it tells.

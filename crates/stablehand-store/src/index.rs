@@ -291,12 +291,12 @@ impl Indexer {
                 ^ (before >> 31);
             self.consumed += line.bytes.len() as u64 + u64::from(line.newline);
             let Some(record) = record else { continue };
+            let row = self.rows.len();
+            self.chronicle.record(&record, &mut self.rows);
             if Chronicle::begins(&record) {
                 let with = self.chronicle.restart();
                 self.restart = with.map(|with| RestartPoint { at: offset, digest: before, with });
             }
-            let row = self.rows.len();
-            self.chronicle.record(&record, &mut self.rows);
             if offset < self.committed {
                 // Known already; it was read for what follows.
                 self.rows.truncate(row);

@@ -106,11 +106,11 @@ fn kept(lines: &[Vec<u8>], skipped: u64) -> Vec<Row> {
     for line in lines {
         let record = Record::read(line);
         let begins = Chronicle::begins(&record);
+        let had = rows.len();
+        chronicle.record(&record, &mut rows);
         if begins && let Some(restart) = chronicle.restart() {
             later = Some(Chronicle::resume(&restart).expect("a dialect that we know"));
         }
-        let had = rows.len();
-        chronicle.record(&record, &mut rows);
         if let Some(later) = &mut later {
             others.clear();
             later.record(&record, &mut others);
@@ -174,8 +174,7 @@ fn judged_otherwise(lines: &[Vec<u8>]) -> String {
     let of_then = |limits: Option<&Limits>| limits.cloned().unwrap_or_else(Limits::modern);
     let mut found = String::new();
     for limits in [None, Some(Limits::none()), Some(impatient())] {
-        let mut what_if =
-            WhatIf::new(|_, then| limits.clone().unwrap_or_else(|| of_then(then)));
+        let mut what_if = WhatIf::new(|_, then| limits.clone().unwrap_or_else(|| of_then(then)));
         for line in lines {
             what_if.line(line);
         }
