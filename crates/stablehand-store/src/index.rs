@@ -361,7 +361,8 @@ pub(crate) fn is_copy_of(path: &Path, known: &Known, key: &str) -> bool {
 }
 
 pub(crate) fn size_and_time(about: &Metadata) -> (u64, i64) {
-    (about.len(), about.mtime() * 1000 + about.mtime_nsec() / 1_000_000)
+    let ms = about.mtime().saturating_mul(1000).saturating_add(about.mtime_nsec() / 1_000_000);
+    (about.len(), ms)
 }
 
 pub(crate) fn now_ms() -> i64 {
