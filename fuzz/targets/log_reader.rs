@@ -6,9 +6,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use stablehand_core::UnixMillis;
 use stablehand_core::json;
 use stablehand_core::record::{LogLines, Record, Stamp, Stream, push_line};
-use stablehand_core::UnixMillis;
 use stablehand_fuzz::{Cutting, split};
 use std::sync::OnceLock;
 
