@@ -1,18 +1,22 @@
-//! Any bytes as a log: no reader panics, sequence numbers are dense, no line is held that is too long.
-//! Any bytes between the records of a real log: every whole record is still read. Any bytes into a
-//! log: they come back.
+//! Any bytes as a log: no reader panics, and what `everybody` states of each of them holds; no line is
+//! held that is too long. Any bytes between the records of a real log: every whole record is still read,
+//! and where the bytes are no records, everybody shows the same as without them. Any bytes into a log:
+//! they come back.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use stablehand_core::UnixMillis;
 use stablehand_core::json;
-use stablehand_core::ledger::Ledger;
-use stablehand_core::post_mortem::{PostMortem, Which};
 use stablehand_core::record::{LogLines, Record, Stamp, Stream, push_line};
-use stablehand_core::replay::EventReader;
-use stablehand_core::transcript::Transcript;
-use stablehand_core::{Depth, Dialect, UnixMillis};
 use stablehand_fuzz::{Cutting, split};
+use std::sync::OnceLock;
+
+/// The readers, as the property test in core has them.
+#[path = "../../crates/stablehand-core/src/record/tests/everybody.rs"]
+mod everybody;
+
+use everybody::{Shown, is_record, read_by_everybody};
 
 /// A log of a run that hung.
 const REAL: &[u8] = include_bytes!("../seeds/log_reader/hang.jsonl");
@@ -22,39 +26,16 @@ const LONGEST: usize = 8 << 10;
 
 fuzz_target!(|input: &[u8]| {
     let (cutting, bytes) = Cutting::take(input);
-    read_as_log(bytes);
+    read_by_everybody(&lines_of(bytes));
     read_between_records(bytes, cutting);
     for stream in [Stream::Stdout, Stream::Stderr] {
         let log = write(bytes, cutting, stream);
         assert_eq!(read_back(&log, stream), bytes, "the log does not give the bytes back");
-        read_as_log(&log);
+        if stream == Stream::Stdout {
+            read_by_everybody(&lines_of(&log));
+        }
     }
 });
-
-/// Whatever stands in a log, everybody who reads logs reads it to the end.
-fn read_as_log(log: &[u8]) {
-    let mut reader = EventReader::new(Dialect::Cursor, Depth::Full);
-    let (mut ledger, mut transcript) = (Ledger::default(), Transcript::default());
-    let mut post_mortem = PostMortem::of(Which::Troubled);
-    let (mut events, mut seq) = (Vec::new(), 0);
-    for line in lines_of(log) {
-        let record = Record::read(&line);
-        reader.record(&record, &mut events);
-        for event in events.drain(..) {
-            seq += 1;
-            assert_eq!(event.seq.0, seq, "a sequence number is missing");
-            transcript.push(&event.event);
-        }
-        ledger.record(&record);
-        post_mortem.record(&record);
-        // Whoever adds a reader of logs (a fold over records or events) adds it here.
-    }
-    if let Some(report) = post_mortem.report() {
-        let text = serde_json::to_string(&report).expect("a report is JSON");
-        // All that it quotes is cut short, however long the log is.
-        assert!(text.len() < 200_000, "a report of {} bytes", text.len());
-    }
-}
 
 /// The lines of a log as the program reads them.
 fn lines_of(log: &[u8]) -> Vec<Vec<u8>> {
@@ -87,7 +68,14 @@ fn read_between_records(bytes: &[u8], cutting: Cutting) {
     for record in &records {
         assert!(rest.any(|line| line == record), "a record was lost after {at}");
     }
-    read_as_log(&log);
+    let shown = read_by_everybody(&lines);
+    if lines_of(bytes).iter().all(|line| !is_record(line)) {
+        static WHOLE: OnceLock<Shown> = OnceLock::new();
+        let whole = WHOLE.get_or_init(|| read_by_everybody(&lines_of(REAL)));
+        for (whole, shown) in whole.iter().zip(&shown) {
+            assert_eq!(whole, shown, "what is no record changes what is shown");
+        }
+    }
 }
 
 fn write(bytes: &[u8], cutting: Cutting, stream: Stream) -> Vec<u8> {

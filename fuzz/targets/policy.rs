@@ -65,7 +65,10 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(text.contains("git") && text.contains("status"), "{plain:?}");
         if !comment && !plain.contains(['<', '>']) {
             let words = text.split(|c: char| " \t\n;&|(){}!".contains(c));
-            let known = ["", "git", "status", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"];
+            let known = [
+                "", "git", "status", "if", "then", "elif", "else", "fi", "while", "until", "do",
+                "done",
+            ];
             for word in words {
                 assert!(known.contains(&word), "{word:?} in {plain:?}");
             }

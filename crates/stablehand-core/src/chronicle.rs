@@ -60,12 +60,13 @@ pub struct Restart {
 }
 
 impl Chronicle {
-    /// What has to be kept to begin with the next record, which must be one that [`begins`] a
-    /// process; `None` where a line of the one before is still in parts.
+    /// What has to be kept to begin with the record that was just taken, which must be one that
+    /// [`begins`] a process. Not before it was taken: it also ends whatever the log has no end of,
+    /// and the numbers go on behind that.
     ///
     /// [`begins`]: Self::begins
     pub fn restart(&self) -> Option<Restart> {
-        let dialect = self.reader.between_lines()?;
+        let dialect = self.reader.dialect();
         let (runs, passages) = self.fold.counted();
         let questions = u32::try_from(self.ledger.count()).ok()?;
         let dialect = dialect.name().to_owned();
@@ -163,5 +164,38 @@ impl Imported {
     pub fn finish(&mut self, out: &mut Vec<Row>) {
         self.fold.finish_imported(out);
         self.fold.flush(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(chronicle: &mut Chronicle, lines: &[&str]) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for line in lines {
+            chronicle.record(&Record::read(line.as_bytes()), &mut rows);
+        }
+        chronicle.flush(&mut rows);
+        rows
+    }
+
+    #[test]
+    fn numbers_go_on_behind_a_run_that_has_no_end() {
+        // The end of the first run was lost, so the second ends its text and its command.
+        let first = [
+            r#"{"msg":"agent_spawned","ts":1,"run":"r1"}"#,
+            r#"{"msg":"raw_part","recv_ts":2,"raw_text":"{\"type\""}"#,
+            r#"{"msg":"raw_event","recv_ts":2,"raw":{"type":"tool_call","subtype":"started","call_id":"c","tool_call":{"shellToolCall":{"args":{"command":"make hay"}}}}}"#,
+        ];
+        let begins = r#"{"msg":"agent_spawned","ts":3,"run":"r2"}"#;
+        let said = r#"{"msg":"stderr","recv_ts":4,"line":"low on hay"}"#;
+        let mut chronicle = Chronicle::default();
+        rows(&mut chronicle, &first);
+        let ends = rows(&mut chronicle, &[begins]);
+        assert!(ends.iter().any(|row| matches!(row, Row::Passage(it) if it.text == "make hay")));
+        let mut later = Chronicle::resume(&chronicle.restart().unwrap()).unwrap();
+        rows(&mut later, &[begins]);
+        assert_eq!(rows(&mut later, &[said]), rows(&mut chronicle, &[said]));
     }
 }

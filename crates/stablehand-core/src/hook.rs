@@ -91,6 +91,8 @@ pub struct Heard {
     pub stop: Option<Stopping>,
     /// What faces can show: thinking, changed files with their diffs, other agents.
     pub items: Vec<ItemBody>,
+    /// Where another agent begins its work for this one, or is over; what it does is in `items`.
+    pub other_agent: Option<OtherAgent>,
 }
 
 impl Heard {
@@ -99,6 +101,24 @@ impl Heard {
     pub fn folder(&self) -> Option<&str> {
         self.cwd.as_deref().filter(|cwd| cwd.starts_with('/'))
     }
+}
+
+/// Another agent at work for this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherAgent {
+    /// What tells it from others, where the agent says so.
+    pub id: Option<String>,
+    /// What it is about to do.
+    pub moment: AgentMoment,
+}
+
+/// What another agent is about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentMoment {
+    /// To begin.
+    Begins,
+    /// To end.
+    Ends,
 }
 
 /// An agent that is about to rest.

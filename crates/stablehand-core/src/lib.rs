@@ -9,6 +9,10 @@
 //! appears nowhere outside `decode/`, but for the files in `policy` that agents keep their settings in
 //! and the forms of their makers' keys in `redact`.
 
+// A file of tests that the fuzz targets share names this crate as they do.
+#[cfg(test)]
+extern crate self as stablehand_core;
+
 pub mod chronicle;
 pub mod continuation;
 pub mod decode;

@@ -53,7 +53,6 @@ pub(crate) use limits::reasons;
 pub use limits::{ClassLimits, Limits, ToolDefault, WitnessPolicy};
 pub use message::{Action, Input, Judgement, Moved, Status};
 pub use waits::{TimeLimit, Wait};
-pub(crate) use words::{BUSY, STARVED, SUSPENDED};
 
 use crate::event::{EventKind, Health, Item, ItemBody, TextRole, Tool, Unrecognized};
 use crate::id::{ItemId, digest64};

@@ -15,6 +15,10 @@ use crate::record::{Reader, Record, Stream};
 use crate::terminal::TerminalSize;
 use crate::time::UnixMillis;
 use hooked::Hooked;
+use std::collections::VecDeque;
+
+/// So many answers are remembered within a turn.
+const MOST_ANSWERED: usize = 1024;
 
 /// A fact without its stamp.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +49,7 @@ pub struct EventReader {
     prompt: Option<String>,
     /// Questions that we answered. Some agents show the answer once more in what became of the
     /// call; it is told once.
-    answered: Vec<String>,
+    answered: VecDeque<String>,
 }
 
 impl std::fmt::Debug for EventReader {
@@ -75,13 +79,13 @@ impl EventReader {
             hooked: Hooked::default(),
             told: Vec::new(),
             prompt: None,
-            answered: Vec::new(),
+            answered: VecDeque::new(),
         }
     }
 
-    /// The dialect, where no line of the agent's is in parts at present.
-    pub(crate) fn between_lines(&self) -> Option<Dialect> {
-        (self.stdout.is_idle() && self.stderr.is_idle()).then_some(self.dialect)
+    /// The dialect that it reads.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// Takes the next record and appends what it tells.
@@ -235,7 +239,10 @@ impl EventReader {
                     if self.answered.contains(id) {
                         continue;
                     }
-                    self.answered.push(id.clone());
+                    if self.answered.len() == MOST_ANSWERED {
+                        self.answered.pop_front();
+                    }
+                    self.answered.push_back(id.clone());
                 }
                 // An id may be used again for another question.
                 EventKind::ApprovalRequested { id, .. } => self.answered.retain(|it| it != id),

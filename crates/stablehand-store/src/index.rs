@@ -291,12 +291,12 @@ impl Indexer {
                 ^ (before >> 31);
             self.consumed += line.bytes.len() as u64 + u64::from(line.newline);
             let Some(record) = record else { continue };
+            let row = self.rows.len();
+            self.chronicle.record(&record, &mut self.rows);
             if Chronicle::begins(&record) {
                 let with = self.chronicle.restart();
                 self.restart = with.map(|with| RestartPoint { at: offset, digest: before, with });
             }
-            let row = self.rows.len();
-            self.chronicle.record(&record, &mut self.rows);
             if offset < self.committed {
                 // Known already; it was read for what follows.
                 self.rows.truncate(row);
@@ -361,7 +361,8 @@ pub(crate) fn is_copy_of(path: &Path, known: &Known, key: &str) -> bool {
 }
 
 pub(crate) fn size_and_time(about: &Metadata) -> (u64, i64) {
-    (about.len(), about.mtime() * 1000 + about.mtime_nsec() / 1_000_000)
+    let ms = about.mtime().saturating_mul(1000).saturating_add(about.mtime_nsec() / 1_000_000);
+    (about.len(), ms)
 }
 
 pub(crate) fn now_ms() -> i64 {

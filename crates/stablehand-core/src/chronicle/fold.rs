@@ -29,6 +29,8 @@ pub(super) struct Fold {
     runs: u32,
     passages: u32,
     questions: u32,
+    /// Runs and passages before the run that is on.
+    before_run: (u32, u32),
     program: Option<String>,
     run: Option<Running>,
 }
@@ -69,9 +71,9 @@ impl Fold {
         Fold { runs, passages, questions, ..Fold::default() }
     }
 
-    /// How many runs and passages there were.
+    /// How many runs and passages there were when the run that is on began.
     pub(super) fn counted(&self) -> (u32, u32) {
-        (self.runs, self.passages)
+        self.before_run
     }
 
     pub(super) fn decision(
@@ -206,6 +208,7 @@ impl Fold {
     }
 
     fn begin(&mut self, at: UnixMillis) {
+        self.before_run = (self.runs, self.passages);
         let row = RunRow { run: self.runs, started: at, last: at, ..RunRow::default() };
         self.runs += 1;
         self.run = Some(Running { row, dirty: true, ..Running::default() });

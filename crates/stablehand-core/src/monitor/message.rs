@@ -4,6 +4,7 @@
 
 use crate::event::{EventKind, Evidence, Health, OpenTool, Outcome, VerdictKind};
 use crate::id::CallId;
+use crate::monitor::words;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -135,6 +136,19 @@ pub enum Moved {
     Suspension,
     /// The agent's processes are busy.
     Busy,
+}
+
+impl Moved {
+    /// The same from the words of a record. Logs that were written before records named the cause
+    /// have nothing else; the words are ours, and these are their beginnings.
+    pub(crate) fn of_words(said: &str) -> Option<Moved> {
+        let begins = [
+            (words::SUSPENDED, Moved::Suspension),
+            (words::STARVED, Moved::Gap),
+            (words::BUSY, Moved::Busy),
+        ];
+        begins.into_iter().find(|(words, _)| said.starts_with(words)).map(|(_, moved)| moved)
+    }
 }
 
 /// A verdict and what it rests on.

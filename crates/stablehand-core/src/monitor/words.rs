@@ -8,12 +8,12 @@ use crate::time::human;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// How the reasons for moving limits begin; `post_mortem` knows them apart by these.
-pub(crate) const BUSY: &str = "the agent's processes are busy";
+/// How the reasons for moving limits begin.
+pub(super) const BUSY: &str = "the agent's processes are busy";
 /// See [`BUSY`].
-pub(crate) const STARVED: &str = "our own loop did not run";
+pub(super) const STARVED: &str = "our own loop did not run";
 /// See [`BUSY`].
-pub(crate) const SUSPENDED: &str = "the machine was suspended";
+pub(super) const SUSPENDED: &str = "the machine was suspended";
 
 /// A duration as limits are written: `60s`, `60.2s`, `500ms`, `10m 00s`.
 pub(super) fn span(duration: Duration) -> String {

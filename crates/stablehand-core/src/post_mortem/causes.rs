@@ -122,6 +122,8 @@ pub enum CauseKind {
     OnlyKeepalives,
     /// The same calls with the same results.
     Livelock,
+    /// The same call or the same words, though not the same results.
+    RepeatsItself,
     /// A process was stopped, not ended.
     ProcessStopped,
     /// A process waits inside the kernel.
@@ -214,6 +216,7 @@ impl CauseKind {
         CauseKind::TooImpatient,
         CauseKind::OnlyKeepalives,
         CauseKind::Livelock,
+        CauseKind::RepeatsItself,
         CauseKind::ProcessStopped,
         CauseKind::StuckInKernel,
         CauseKind::WaitsForKey,
@@ -290,6 +293,7 @@ const CAUSES: &[fn(&Facts) -> Option<Finding>] = &[
     ours::could_not_go_on,
     said::by_the_end,
     tools::livelock,
+    tools::repeats_itself,
     tools::open_question,
     ends::crashed,
     tools::process_stopped,

@@ -3,9 +3,11 @@
 //! Owns the fold of decisions; [`events`] has that of events. Everything here is bounded: of what may
 //! come often only the newest, and the count, are kept. It judges nothing.
 
+mod again;
 mod events;
 mod parts;
 
+pub(super) use again::{Again, Often, chant};
 pub(super) use parts::{
     Call, End, Exited, Judged, Last, Mark, Question, Quiet, Refusal, Seen, Spoken, Stopped, Told,
 };
@@ -15,6 +17,7 @@ use crate::decode::{Dialect, failure_of};
 use crate::event::{Evidence, SessionEnd, TurnEnd};
 use crate::id::SessionId;
 use crate::json::{Object, Value};
+use crate::monitor::Moved;
 use crate::record::{Record, Stream};
 use crate::text::excerpt;
 use crate::time::{UnixMillis, millis};
@@ -107,6 +110,9 @@ pub(super) struct Facts {
     pub(super) last_done: Option<Seen>,
     pub(super) presumed: Tail<Seen>,
     pub(super) failed_calls: Tail<Seen>,
+    /// Calls and messages that are always the same.
+    pub(super) same_calls: Again,
+    pub(super) same_messages: Again,
     /// Calls that were told when they began, and those that were told when they were over.
     pub(super) told_early: u64,
     pub(super) told_late: u64,
@@ -169,6 +175,8 @@ impl Facts {
             last_done: None,
             presumed: Tail::of(2),
             failed_calls: Tail::of(3),
+            same_calls: Again::calls(),
+            same_messages: Again::messages(),
             told_early: 0,
             told_late: 0,
             progress: 0,
@@ -319,7 +327,7 @@ impl Facts {
                 self.resumed = text("resumed_from").is_some();
                 self.started_at_all = message == "agent_spawned";
             }
-            "limits_moved" => self.limits_moved(at, &said),
+            "limits_moved" => self.limits_moved(at, parsed(fields, "cause"), &said),
             "state_dump" => self.dump = parsed(fields, "evidence").map(|it| (at, trimmed(it))),
             "tool_call_completed" => self.completed(at, fields),
             "agent_killed" => self.stops.push(Stopped {
@@ -334,15 +342,13 @@ impl Facts {
         }
     }
 
-    fn limits_moved(&mut self, at: UnixMillis, said: &str) {
+    fn limits_moved(&mut self, at: UnixMillis, cause: Option<Moved>, said: &str) {
         let seen = Some(Seen::new(at, "limits_moved", said));
-        // The words are ours, and these are their beginnings.
-        if said.starts_with(crate::monitor::SUSPENDED) {
-            self.suspended = seen;
-        } else if said.starts_with(crate::monitor::STARVED) {
-            self.starved = seen;
-        } else if said.starts_with(crate::monitor::BUSY) {
-            self.busy = seen;
+        match cause.or_else(|| Moved::of_words(said)) {
+            Some(Moved::Suspension) => self.suspended = seen,
+            Some(Moved::Gap) => self.starved = seen,
+            Some(Moved::Busy) => self.busy = seen,
+            None => {}
         }
     }
 

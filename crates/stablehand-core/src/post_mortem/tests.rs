@@ -117,6 +117,16 @@ impl Log {
         }))
     }
 
+    fn shell_printed(self, id: &str, command: &str, output: &str) -> Log {
+        self.raw(json!({
+            "type": "tool_call", "subtype": "completed", "call_id": id, "session_id": "s-1",
+            "tool_call": { "shellToolCall": {
+                "args": { "command": command },
+                "result": { "success": { "exitCode": 0, "stdout": output } }
+            } }
+        }))
+    }
+
     fn result(self) -> Log {
         self.raw(json!({
             "type": "result", "subtype": "success", "is_error": false, "result": "done",

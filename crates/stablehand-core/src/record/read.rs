@@ -184,11 +184,6 @@ impl Reader {
         self.overflow = false;
     }
 
-    /// Whether no line has begun that is not complete.
-    pub fn is_idle(&self) -> bool {
-        self.parts.is_empty() && !self.overflow
-    }
-
     /// Takes a part; gives the line when it is complete, with whether it had to be cut at `limit`.
     pub fn join(&mut self, bytes: &[u8], last: bool, limit: usize) -> Option<(Vec<u8>, bool)> {
         let room = limit.saturating_sub(self.parts.len());

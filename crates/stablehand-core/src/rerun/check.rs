@@ -26,6 +26,14 @@ const MOST_LISTED: usize = 100;
 /// After so many in one run the rest of it says nothing new.
 const MOST_IN_RUN: usize = 20;
 
+/// So many decisions are waited for at a time. A wake-up brings a handful; where there are more, the
+/// records of them are lost.
+const MOST_EXPECTED: usize = 10_000;
+
+/// So many deadlines in a row may come of which nothing follows, such as that of a second limit on
+/// use when a first was reached.
+const MOST_SILENT_TICKS: usize = 16;
+
 /// A deadline that nothing in the log answers for so long was missed. A loop that is late by more
 /// than half a second says so itself.
 const LATE: Duration = Duration::from_secs(3);
@@ -278,29 +286,50 @@ impl Run {
         if !matches!(input, Input::Gap(_) | Input::Suspended(_)) {
             self.was_awake(at, found);
         }
-        self.give(input, at, dialect);
+        self.give(input, at, dialect, found);
     }
 
     /// Somebody should have judged before, where a deadline is long over.
     fn was_awake(&mut self, at: Moment, found: &mut Vec<Found>) {
-        if self.limited
-            && let Some(deadline) = self.monitor.deadline()
-            && at > deadline.plus(LATE)
-            && self.missed != Some(deadline)
-        {
+        for _ in 0..MOST_SILENT_TICKS {
+            let Some(deadline) = self.monitor.deadline().filter(|it| at > it.plus(LATE)) else {
+                return;
+            };
+            if !self.limited || self.missed == Some(deadline) {
+                return;
+            }
+            // A tick that had nothing to say is in no log.
+            let mut ticked = self.monitor.clone();
+            ticked.handle(Input::Tick, deadline, &mut self.actions);
+            if self.actions.is_empty() {
+                self.monitor = ticked;
+                continue;
+            }
+            self.actions.clear();
             self.missed = Some(deadline);
             let what = format!("a judgement {} before", human(at.since(deadline)));
             found.push((Sort::Overslept, Some(what), None));
         }
     }
 
-    fn give(&mut self, input: Input<'_>, at: Moment, dialect: Option<Dialect>) {
+    fn give(
+        &mut self,
+        input: Input<'_>,
+        at: Moment,
+        dialect: Option<Dialect>,
+        found: &mut Vec<Found>,
+    ) {
         self.monitor.handle(input, at, &mut self.actions);
         for action in self.actions.drain(..) {
             let decision = at_terminal(Decision::of_action(&action), dialect);
             // Without limits there is no telling when, and most else depends on that.
             if self.limited || matches!(decision, Decision::ToolOpened(_)) {
                 self.expected.push_back(decision);
+            }
+            if self.expected.len() > MOST_EXPECTED
+                && let Some(lost) = self.expected.pop_front()
+            {
+                found.push((Sort::Missing, Some(lost.to_string()), None));
             }
         }
     }
@@ -319,7 +348,7 @@ impl Run {
         let due = self.monitor.deadline().is_some_and(|deadline| deadline <= at);
         if self.expected.is_empty() && self.limited && due {
             self.was_awake(at, found);
-            self.give(Input::Tick, at, dialect);
+            self.give(Input::Tick, at, dialect, found);
         }
         let place = self.expected.iter().position(|decision| decision.is_told_by(recorded));
         let Some(place) = place else {
@@ -342,5 +371,26 @@ fn at_terminal(decision: Decision, dialect: Option<Dialect>) -> Decision {
             | VerdictKind::IdleAfterTool,
         )) if dialect == Some(Dialect::Terminal) => Decision::Verdict(Some(VerdictKind::Idle)),
         decision => decision,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_without_decisions_is_checked_in_bounded_memory() {
+        let mut check = Check::default();
+        check.line(br#"{"msg":"agent_spawned","ts":1,"run":"r1"}"#);
+        for call in 0..MOST_EXPECTED + 50 {
+            let line = format!(
+                r#"{{"msg":"raw_event","recv_ts":2,"raw":{{"type":"tool_call","subtype":"started","call_id":"c{call}","tool_call":{{"shellToolCall":{{"args":{{"command":"ls"}}}}}}}}}}"#
+            );
+            check.line(line.as_bytes());
+        }
+        let expected = check.run.as_ref().map(|run| run.expected.len());
+        assert_eq!(expected, Some(MOST_EXPECTED));
+        let report = check.finish();
+        assert_eq!((report.differing, report.unfinished), (MOST_IN_RUN as u64, 1));
     }
 }

@@ -269,6 +269,8 @@ impl Tape {
             return self.line(bytes, Part::Middle, newline, at, take);
         }
         if !part {
+            // Parts whose last one never came are a line that the log has lost.
+            self.long = LongLine::default();
             return self.line(bytes, Part::Whole, newline, at, take);
         }
         if self.long.told {
@@ -342,5 +344,30 @@ fn told(message: &str, fields: &Object<'_>) -> Option<Input<'static>> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_line_that_was_lost_are_not_joined_to_the_next() {
+        let mut tape = Tape::default();
+        let mut told = Vec::new();
+        for line in [
+            r#"{"msg":"raw_part","recv_ts":1,"raw_text":"{\"type\":\"assist"}"#,
+            r#"{"msg":"raw_event","recv_ts":2,"raw":{"type":"thinking","subtype":"delta","text":"hm"}}"#,
+            r#"{"msg":"raw_part","recv_ts":3,"last":true,"raw_text":"{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\"}"}"#,
+        ] {
+            tape.record(&Record::read(line.as_bytes()), &mut |step| {
+                if let Step::Told { input: Input::Event { native, .. }, .. } = step {
+                    told.push(native.to_owned());
+                }
+            });
+        }
+        told.dedup();
+        assert_eq!(told, ["thinking/delta", "system/init"]);
+        assert!(tape.facts().session.is_some());
     }
 }

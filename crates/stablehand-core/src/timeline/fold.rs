@@ -220,12 +220,12 @@ impl<'r> Fold<'r> {
     /// The silences become spans once everything is known; `open` is the one that has no end.
     fn tell_silences(&mut self, open: Option<Gap>) {
         let gaps = std::mem::take(&mut self.gaps);
-        let went_on = std::mem::take(&mut self.went_on);
+        let went_on = quiet::apart(std::mem::take(&mut self.went_on));
         let last_run = self.run;
         for of_run in gaps.chunk_by(|a, b| a.0 == b.0) {
             let gaps: Vec<Gap> = of_run.iter().map(|(_, gap)| *gap).collect();
             self.run = of_run.first().map_or(last_run, |(run, _)| *run);
-            for (from, to) in quiet::without(&gaps, went_on.clone(), self.silence_ms) {
+            for (from, to) in quiet::without(&gaps, &went_on, self.silence_ms, MOST_SPANS) {
                 let sketch = Sketch { name: "silence".into(), ..Sketch::default() };
                 if let Some(index) = self.push(Track::Silence, from, to, sketch)
                     && let Some((_, draft)) = self.drafts.get_mut(index)

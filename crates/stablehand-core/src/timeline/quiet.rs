@@ -78,12 +78,9 @@ impl Quiet {
     }
 }
 
-/// What is left of gaps when it turns out that something was open after all, as far as it is still
-/// long enough. Both are in the order of time.
-pub(super) fn without(gaps: &[Gap], mut busy: Vec<Gap>, least_ms: u64) -> Vec<Gap> {
-    let least_ms = i64::try_from(least_ms).unwrap_or(i64::MAX);
+/// Times at which something was open, in their order, those that touch as one.
+pub(super) fn apart(mut busy: Vec<Gap>) -> Vec<Gap> {
     busy.sort_unstable();
-    // Apart from each other, their ends are sorted as well.
     let mut apart: Vec<Gap> = Vec::with_capacity(busy.len());
     for (from, to) in busy {
         match apart.last_mut() {
@@ -91,18 +88,29 @@ pub(super) fn without(gaps: &[Gap], mut busy: Vec<Gap>, least_ms: u64) -> Vec<Ga
             _ => apart.push((from, to)),
         }
     }
-    let mut left = Vec::with_capacity(gaps.len());
+    apart
+}
+
+/// What is left of gaps when it turns out that something was open after all ([`apart`]), as far as it
+/// is still long enough; no more than `most`, since a clock that is set back again and again can put
+/// every gap over everything.
+pub(super) fn without(gaps: &[Gap], apart: &[Gap], least_ms: u64, most: usize) -> Vec<Gap> {
+    let least_ms = i64::try_from(least_ms).unwrap_or(i64::MAX);
+    let mut left = Vec::new();
     for (from, to) in gaps {
         let mut from = *from;
         let first = apart.partition_point(|busy| busy.1 <= from);
         let within = apart.iter().skip(first).take_while(|busy| busy.0 < *to);
-        for busy in within {
-            left.push((from, busy.0));
-            from = busy.1;
+        for (begins, ends) in within.copied().chain([(*to, *to)]) {
+            if left.len() == most {
+                return left;
+            }
+            if begins.saturating_sub(from) >= least_ms {
+                left.push((from, begins));
+            }
+            from = ends;
         }
-        left.push((from, *to));
     }
-    left.retain(|(from, to)| to.saturating_sub(*from) >= least_ms);
     left
 }
 
@@ -131,9 +139,15 @@ mod tests {
     fn what_was_busy_after_all_was_not_silent() {
         let busy = vec![(35, 60), (12, 20), (15, 18)];
         assert_eq!(
-            without(&[(0, 30), (40, 50), (70, 90)], busy, 10),
+            without(&[(0, 30), (40, 50), (70, 90)], &apart(busy), 10, 9),
             [(0, 12), (20, 30), (70, 90)]
         );
-        assert_eq!(without(&[(0, 5)], Vec::new(), 5), [(0, 5)]);
+        assert_eq!(without(&[(0, 5)], &[], 5, 9), [(0, 5)]);
+    }
+
+    #[test]
+    fn gaps_over_everything_are_bounded() {
+        let busy = apart((0..1000).map(|n| (n * 10, n * 10 + 1)).collect());
+        assert_eq!(without(&[(0, 20_000); 1000], &busy, 1, 5000).len(), 5000);
     }
 }

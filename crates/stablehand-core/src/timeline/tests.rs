@@ -212,6 +212,53 @@ fn lanes_are_bounded_whatever_happens_at_once() {
     assert_eq!((tools, told(&timeline, Track::Tool).len()), (64, 300));
 }
 
+/// As `hook_received` records a call of one of the agent's hooks.
+fn hooked(at: i64, hook: &str, agent: &str, id: &str) -> String {
+    let payload = format!(
+        r#"{{"session_id":"s1","hook_event_name":"{hook}","agent_id":"{id}","agent_type":"{agent}","last_assistant_message":"Fed."}}"#
+    );
+    decided(
+        at,
+        "hook_received",
+        &format!(
+            r#","agent":"claude","hook":"{hook}","number":1,"bytes":9,"event":{{"type":"hook.received","name":"{hook}","payload":{payload}}}"#
+        ),
+    )
+}
+
+#[test]
+fn another_agent_is_one_bar_from_its_first_hook_to_its_last() {
+    // Three of a kind at once: only their ids tell which of them is over.
+    let lines = [
+        OPENED.to_owned(),
+        SPAWNED.to_owned(),
+        hooked(2000, "SubagentStart", "Explore", "a1"),
+        hooked(3000, "SubagentStart", "Explore", "a2"),
+        hooked(4000, "SubagentStart", "Explore", "a3"),
+        hooked(9000, "SubagentStop", "Explore", "a2"),
+        hooked(20_000, "SubagentStop", "Explore", "a1"),
+        hooked(21_000, "SubagentStop", "Explore", "nobody"),
+        EXITED.to_owned(),
+        ENDED.to_owned(),
+    ];
+    let timeline = fold(lines.iter().map(String::as_str));
+    let bars: Vec<_> =
+        told(&timeline, Track::SubAgent).into_iter().map(|it| (it.1, it.2, it.3, it.4)).collect();
+    assert_eq!(
+        bars,
+        [
+            (0, 1000, 19_000, false),
+            // One that was never told to begin.
+            (0, 20_000, 20_000, false),
+            (1, 2000, 8000, false),
+            (2, 3000, 89_000, true),
+        ]
+    );
+    let over = timeline.spans.iter().find(|span| span.end_ms == 8000 && span.hook).unwrap();
+    assert_eq!(over.text, "Explore (ended: Fed.)");
+    assert_eq!(told(&timeline, Track::Silence), [], "others were at work");
+}
+
 #[test]
 fn every_track_has_its_place_and_its_word() {
     let mut sorted = Track::ALL;

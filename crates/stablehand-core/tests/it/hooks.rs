@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use stablehand_core::Dialect;
 use stablehand_core::event::ToolInput;
-use stablehand_core::hook::{Answered, Heard, Hooks, Reply, Role};
+use stablehand_core::hook::{AgentMoment, Answered, Heard, Hooks, Reply, Role};
 use std::path::{Path, PathBuf};
 
 fn agents() -> impl Iterator<Item = (Dialect, &'static dyn Hooks)> {
@@ -46,6 +46,11 @@ fn heard_as_json(heard: &Heard) -> Value {
     put("prompt", json!(heard.prompt));
     put("stop", json!(stop));
     put("items", json!(heard.items));
+    let other = heard.other_agent.as_ref();
+    put(
+        "other_agent",
+        json!(other.map(|it| json!({"id": it.id, "begins": it.moment == AgentMoment::Begins}))),
+    );
     Value::Object(told)
 }
 

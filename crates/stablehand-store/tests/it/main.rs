@@ -9,3 +9,4 @@ mod many;
 mod odd;
 mod query;
 mod support;
+mod torn;

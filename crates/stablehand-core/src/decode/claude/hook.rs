@@ -5,15 +5,17 @@
 //! only what it does not tell is an item here.
 
 use super::super::kit::hook::{
-    ONLY_CHANGED, blocked, is_true, notice, number, said, seen, session, short, shown, string,
-    text, unpacked,
+    ONLY_CHANGED, blocked, is_true, notice, number, other, said, seen, session, short, shown,
+    string, text, unpacked,
 };
 use super::super::kit::{cut, diff};
 use super::flavor::CLAUDE;
 use super::table::TABLE;
 use super::tools;
 use crate::event::{ItemBody, Outcome, Tool, ToolKind};
-use crate::hook::{Answered, Heard, HookAnswers, HookEvent, Hooks, Reply, Role, Stopping};
+use crate::hook::{
+    AgentMoment, Answered, Heard, HookAnswers, HookEvent, Hooks, Reply, Role, Stopping,
+};
 use crate::id::CallId;
 use crate::json;
 use serde_json::{Value, json};
@@ -83,11 +85,13 @@ impl Hooks for ClaudeHooks {
             "SubagentStart" => {
                 let description = short(say("agent_type"));
                 heard.items.push(ItemBody::SubAgent { description });
+                heard.other_agent = Some(other(payload, "agent_id", AgentMoment::Begins));
             }
             "SubagentStop" => {
                 let (kind, last) = (short(say("agent_type")), say("last_assistant_message"));
                 let description = format!("{kind} (ended: {})", short(last));
                 heard.items.push(ItemBody::SubAgent { description });
+                heard.other_agent = Some(other(payload, "agent_id", AgentMoment::Ends));
             }
             "PreCompact" => {
                 let trigger = say("trigger");

@@ -5,14 +5,16 @@
 //! What a hook is asked for is said in [`crate::hook`].
 
 use super::super::kit::hook::{
-    ONLY_CHANGED, blocked, is_true, notice, number, said, seen, session, short, shown, string,
-    text, unpacked,
+    ONLY_CHANGED, blocked, is_true, notice, number, other, said, seen, session, short, shown,
+    string, text, unpacked,
 };
 use super::super::kit::{cut, diff};
 use super::table::{Reads, Row, row_of};
 use super::tools::read_args;
 use crate::event::{ItemBody, Outcome, Tool, ToolInput, ToolKind};
-use crate::hook::{Answered, Heard, HookAnswers, HookEvent, Hooks, Reply, Role, Stopping};
+use crate::hook::{
+    AgentMoment, Answered, Heard, HookAnswers, HookEvent, Hooks, Reply, Role, Stopping,
+};
 use crate::id::CallId;
 use crate::json;
 use serde_json::{Map, Value, json};
@@ -86,9 +88,11 @@ impl Hooks for CursorHooks {
                     tool.input = ToolInput::SubAgent { description: subagent(payload) };
                 }
                 heard.items.push(ItemBody::SubAgent { description: subagent(payload) });
+                heard.other_agent = Some(other(payload, "subagent_id", AgentMoment::Begins));
             }
             "subagentStop" => {
                 heard.items.push(ItemBody::SubAgent { description: subagent_end(payload) });
+                heard.other_agent = Some(other(payload, "subagent_id", AgentMoment::Ends));
             }
             "afterFileEdit" | "afterTabFileEdit" => {
                 let path = string(payload, "file_path").unwrap_or_default();

@@ -2,7 +2,7 @@
 //! ways to answer, by JSON and by the exit status.
 
 use crate::event::{ItemBody, NoticeLevel, ToolInput};
-use crate::hook::Answered;
+use crate::hook::{AgentMoment, Answered, OtherAgent};
 use crate::id::SessionId;
 use crate::text::excerpt;
 use serde_json::Value;
@@ -55,6 +55,11 @@ pub(in super::super) fn short(words: &str) -> String {
 /// Something that a person may want to know.
 pub(in super::super) fn notice(text: &str) -> ItemBody {
     ItemBody::Notice { level: NoticeLevel::Info, text: super::cut(text.to_owned()) }
+}
+
+/// Another agent, by the member that has its id.
+pub(in super::super) fn other(payload: &Value, id: &str, moment: AgentMoment) -> OtherAgent {
+    OtherAgent { id: text(payload, id).map(short), moment }
 }
 
 /// What an agent is told in JSON.

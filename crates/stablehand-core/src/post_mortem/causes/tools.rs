@@ -5,7 +5,7 @@ use super::silence::{Work, with_cpu, work_of};
 use super::{CauseKind, Finding};
 use crate::event::{OpenTool, ProcessRow, SessionEnd, ToolClass, VerdictKind};
 use crate::post_mortem::Sure;
-use crate::post_mortem::facts::{Facts, Judged, Seen};
+use crate::post_mortem::facts::{Facts, Judged, Often, Seen, chant};
 use crate::post_mortem::words;
 
 /// The ends of a question at a terminal, in small letters.
@@ -59,12 +59,40 @@ pub(super) fn livelock(facts: &Facts) -> Option<Finding> {
     let why = "For a while the agent made the same calls and got the same results.";
     let finding = Finding::new(CauseKind::Livelock, Sure::Likely, why).seen(&mark.last);
     let finding = finding.change("stop it when that happens: `--livelock 10`");
-    // Whatever it was doing when a limit on use was reached or somebody lost patience.
-    let may_explain = matches!(
+    Some(if was_cut_short(facts) { finding.change(again) } else { finding.beside() })
+}
+
+/// Whether a limit on use was reached or somebody lost patience: whatever it was doing then counts.
+fn was_cut_short(facts: &Facts) -> bool {
+    matches!(
         facts.outcome(),
         Some(SessionEnd::LimitReached | SessionEnd::Interrupted | SessionEnd::AgentError)
-    );
-    Some(if may_explain { finding.change(again) } else { finding.beside() })
+    )
+}
+
+/// The same again and again, where results differ or something else comes between.
+pub(super) fn repeats_itself(facts: &Facts) -> Option<Finding> {
+    if livelock(facts).is_some() {
+        return None; // That says it better.
+    }
+    let often = |often: &Often, what: &str| {
+        let why = format!("{what} {} times within {}.", often.count, often.of);
+        (why, often.seen.clone(), often.goes_on)
+    };
+    let calls = facts.same_calls.often().map(|it| often(it, "The agent made the same call"));
+    let messages = || facts.same_messages.often().map(|it| often(it, "The agent said the same"));
+    let chanted = || {
+        let (words, times) = chant(&facts.last_words)?;
+        let why =
+            format!("The agent ended with the same words over and over, {times} times at least.");
+        let at = facts.progressed.unwrap_or(facts.newest);
+        Some((why, Seen::new(at, "message", &words), true))
+    };
+    let (why, seen, goes_on) = chanted().or(calls).or_else(messages)?;
+    let finding = Finding::new(CauseKind::RepeatsItself, Sure::Likely, why).seen(&seen);
+    let finding = finding.change("give it another prompt, or a smaller task");
+    let finding = finding.change("bound it: `--max-turns N`, `--max-tool-calls N`");
+    Some(if goes_on && was_cut_short(facts) { finding } else { finding.beside() })
 }
 
 /// Somebody was asked, and had not answered when the run was over.

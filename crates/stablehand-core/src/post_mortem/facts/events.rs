@@ -6,7 +6,7 @@ use crate::event::{
     Event, EventKind, Health, Item, ItemBody, NoticeLevel, Outcome, TextRole, Tool, TurnEnd,
     Unrecognized,
 };
-use crate::id::ItemId;
+use crate::id::{ItemId, digest64};
 use crate::post_mortem::words;
 use crate::text::excerpt;
 use crate::time::UnixMillis;
@@ -125,6 +125,11 @@ impl Facts {
             words.drain(..from);
         }
         self.last_words = words;
+        if is_complete {
+            let said = self.last_words.trim();
+            let seen = || Seen::new(at, "item.completed", said);
+            self.same_messages.note(digest64(said.as_bytes()), seen);
+        }
     }
 
     fn tool_begun(&mut self, at: UnixMillis, tool: &Tool) {
@@ -136,6 +141,7 @@ impl Facts {
             at,
             headline: words::of_call(&tool.name, tool.headline()),
             class: tool.class(),
+            digest: tool.digest,
             record: self.records,
         });
     }
@@ -144,16 +150,19 @@ impl Facts {
         self.advance(at, Last::ToolDone);
         let id = short(&tool.call.0);
         let began = self.calls.take(|call| call.id == id);
-        match began {
+        match &began {
             Some(call) if call.record < self.records => self.told_early += 1,
             _ => self.told_late += 1,
         }
+        // One that is told only when it is over has its result in the digest.
+        let digest = began.map_or(tool.digest, |call| call.digest);
         let outcome = tool.outcome.as_ref().map(words::of_outcome).unwrap_or_default();
         let text = format!("`{}`: {outcome}", words::of_call(&tool.name, tool.headline()));
         let seen = Seen::new(at, "item.completed", &text);
         if !matches!(tool.outcome, None | Some(Outcome::Success | Outcome::Unknown)) {
             self.failed_calls.push(seen.clone());
         }
+        self.same_calls.note(digest, || seen.clone());
         self.last_done = Some(seen);
     }
 

@@ -90,6 +90,8 @@ pub(in crate::post_mortem) struct Call {
     pub(in crate::post_mortem) at: UnixMillis,
     pub(in crate::post_mortem) headline: String,
     pub(in crate::post_mortem) class: ToolClass,
+    /// Of its name and input.
+    pub(super) digest: u64,
     /// The line of the log that told its beginning.
     pub(super) record: u64,
 }

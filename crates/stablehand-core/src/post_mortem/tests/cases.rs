@@ -140,6 +140,7 @@ fn ends() -> Vec<(Shows, Log)> {
 fn silences() -> Vec<(Shows, Log)> {
     let busy = json!({ "extensions": 3, "cpu_ms": 900 });
     let short = json!({ "limit_ms": 60_000, "silence_ms": 61_000 });
+    // As older logs say it, which name no cause.
     let suspended = "the machine was suspended for 2h 00m";
     let after_tool = Log::begun().shell("c", "ls").shell_done("c", "ls");
     vec![
@@ -147,8 +148,9 @@ fn silences() -> Vec<(Shows, Log)> {
         (First(Stalled, Possible), Log::begun().hung("first_response", short.clone())),
         (
             First(AfterSuspend, Likely),
-            Log::begun().note("limits_moved", suspended).hung("idle", short),
+            Log::begun().note("limits_moved", suspended).hung("idle", short.clone()),
         ),
+        (First(AfterSuspend, Likely), moved("suspension").hung("idle", short)),
         (First(BusySilence, Likely), Log::begun().hung("idle", busy.clone())),
         (First(SlowStart, Likely), Log::new().hung("startup", busy)),
         (First(NoStart, Possible), Log::new().hung("startup", json!({}))),
@@ -202,6 +204,21 @@ fn tools() -> Vec<(Shows, Log)> {
     ]
 }
 
+/// Limits moved for a cause, in words that nobody has to know.
+fn moved(cause: &str) -> Log {
+    let mut log = Log::begun();
+    log.decide("limits_moved", json!({ "by_ms": 3000, "cause": cause, "text": "moved" }));
+    log
+}
+
+/// The same command again and again; each time its output is another.
+fn polled(times: u64) -> Log {
+    (0..times).fold(Log::begun(), |log, time| {
+        let id = format!("c{time}");
+        log.shell(&id, "make -q").shell_printed(&id, "make -q", &format!("{time} bales"))
+    })
+}
+
 /// Beside a run that ended well.
 fn remarks() -> Vec<(Shows, Log)> {
     let well = |log: Log| log.result().exited(0).ended_with("success", json!({ "exit_code": 0 }));
@@ -233,6 +250,16 @@ fn remarks() -> Vec<(Shows, Log)> {
             well(log.note("would_have_killed", "would have killed the agent"))
         }),
         (Remark(Starved), well(late("our own loop did not run for 3s"))),
+        (Remark(Starved), well(moved("gap"))),
+        (Remark(RepeatsItself), well(polled(24))),
+        (Remark(RepeatsItself), {
+            let same = |log: Log, time: u64| {
+                let id = format!("c{time}");
+                log.says("Let me look.").shell(&id, &id).shell_done(&id, &id)
+            };
+            well((0..12).fold(Log::begun(), same))
+        }),
+        (Remark(RepeatsItself), well(Log::begun().says(&"I shall feed the ponies. ".repeat(90)))),
         (Remark(ClockSetBack), well(Log::begun().after(-60_000).says("Hm."))),
         (Remark(Damaged), well(Log::begun().line("{\"torn"))),
         (Remark(Livelock), well(Log::begun().note("livelock_suspected", "the same 5 times"))),
@@ -275,6 +302,15 @@ fn causes_that_seldom_come_first_are_found_beside_others() {
     );
     let spoken = Log::begun().says("All done.").hung("idle_after_text", json!({}));
     assert_eq!(kinds(&spoken.report()).0, [(Stalled, Likely), (ResultLost, Possible)]);
+    let polls = polled(24).ended("interrupted");
+    assert_eq!(kinds(&polls.report()).0, [(Interrupted, Certain), (RepeatsItself, Likely)]);
+    let got_over_it = (0..20).fold(polled(24), |log, n| {
+        let id = format!("d{n}");
+        log.shell(&id, &id).shell_done(&id, &id)
+    });
+    let report = got_over_it.ended("interrupted").report();
+    assert_eq!(kinds(&report), (vec![(Interrupted, Certain)], vec![RepeatsItself]));
+    assert_eq!(kinds(&polled(19).ended("interrupted").report()).1, []);
     // One tool, told of when it was over.
     let unseen = Log::begun().shell_done("c1", "make").hung("idle_after_tool", json!({}));
     assert_eq!(kinds(&unseen.report()).0, [(Stalled, Likely), (UnseenTool, Possible)]);

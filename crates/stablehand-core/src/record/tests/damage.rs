@@ -1,15 +1,25 @@
 //! A log that was torn, cut, flipped, mixed with other text or written by a newer program: every whole
 //! record is still read, by every reader, and none of them gives up.
 
+use super::everybody::{self, read_by_everybody};
 use super::*;
 use crate::decode::{Depth, Dialect};
-use crate::ledger::Ledger;
-use crate::post_mortem::{PostMortem, Which};
 use crate::replay::EventReader;
-use crate::transcript::Transcript;
 
 /// A log of a run that hung.
 const REAL: &[u8] = include_bytes!("../../../../../fuzz/seeds/log_reader/hang.jsonl");
+
+/// Logs of other runs, each for what the others do not have.
+const SEEDS: &[&[u8]] = &[
+    REAL,
+    include_bytes!("../../../../../fuzz/seeds/log_reader/again.jsonl"),
+    include_bytes!("../../../../../fuzz/seeds/log_reader/approval.jsonl"),
+    include_bytes!("../../../../../fuzz/seeds/log_reader/error.jsonl"),
+    include_bytes!("../../../../../fuzz/seeds/log_reader/hooks.jsonl"),
+    include_bytes!("../../../../../fuzz/seeds/log_reader/observed.jsonl"),
+    include_bytes!("../../../../../fuzz/seeds/log_reader/terminal.jsonl"),
+    include_bytes!("../../../../../fuzz/seeds/log_reader/tool.jsonl"),
+];
 
 /// Lines that are no records, or records of another time and another program.
 const INTRUDERS: &[&str] = &[
@@ -61,8 +71,8 @@ fn any_blow() -> impl Strategy<Value = Blow> {
 }
 
 /// The damaged log, and the lines that must still be read, in order.
-fn damaged(blows: &[Blow]) -> (Vec<u8>, Vec<&'static [u8]>) {
-    let lines = REAL.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+fn damaged(real: &'static [u8], blows: &[Blow]) -> (Vec<u8>, Vec<&'static [u8]>) {
+    let lines = real.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let (mut log, mut whole) = (Vec::new(), Vec::new());
     let mut spoiled = false;
     for (line, blow) in lines.zip(blows.iter().cycle()) {
@@ -158,8 +168,9 @@ proptest! {
     fn every_whole_record_is_read_whatever_befell_its_neighbours(
         blows in proptest::collection::vec(any_blow(), 1..12),
         piece in 1usize..9000,
+        which in 0..SEEDS.len(),
     ) {
-        let (log, whole) = damaged(&blows);
+        let (log, whole) = damaged(SEEDS[which], &blows);
         let lines = lines(&log, piece);
         let told: Vec<String> = lines.iter().filter_map(|line| said(&Record::read(line))).collect();
         let mut rest = told.iter();
@@ -171,32 +182,45 @@ proptest! {
     }
 }
 
-/// Hands the lines to every reader of logs. Whoever adds one adds it here and in
-/// `fuzz/targets/log_reader.rs`.
-fn read_by_everybody(lines: &[Vec<u8>]) {
-    let mut reader = EventReader::new(Dialect::Cursor, Depth::Full);
-    let (mut ledger, mut transcript) = (Ledger::default(), Transcript::default());
-    let mut post_mortem = PostMortem::of(Which::Troubled);
-    let (mut events, mut seq) = (Vec::new(), 0);
-    for line in lines {
-        let record = Record::read(line);
-        reader.record(&record, &mut events);
-        let stated = record.event();
-        assert!(
-            stated.is_none_or(|stated| events.iter().any(|event| event.event == stated)),
-            "an event of a whole record was not told: {}",
-            String::from_utf8_lossy(line)
-        );
-        for event in events.drain(..) {
-            seq += 1;
-            assert_eq!(event.seq.0, seq, "a sequence number is missing");
-            transcript.push(&event.event);
+/// What stands between records, in any number: none of it is one.
+fn any_noise() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        2 => (0..INTRUDERS.len()).prop_map(|which| INTRUDERS[which].as_bytes().to_vec()),
+        1 => (0usize..40_000).prop_map(|zeros| vec![0; zeros]),
+        1 => Just(vec![b'['; 2 * LIMIT]),
+        1 => any::<prop::sample::Index>().prop_map(|at| {
+            let lines: Vec<&[u8]> = REAL.split(|byte| *byte == b'\n').collect();
+            let line = at.get(&lines);
+            line[..line.len().saturating_sub(1)].to_vec()
+        }),
+        2 => proptest::collection::vec(any::<u8>(), 0..60),
+    ]
+    .prop_filter("a record, or several lines", |noise| {
+        !noise.contains(&b'\n') && !everybody::is_record(noise)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 48 } else { 400 }))]
+
+    #[test]
+    fn lines_that_are_no_records_change_nothing(
+        noise in proptest::collection::vec((any::<prop::sample::Index>(), any_noise()), 0..8),
+        which in 0..SEEDS.len(),
+    ) {
+        let whole: Vec<Vec<u8>> = lines(SEEDS[which], 9000);
+        let mut spoiled = whole.clone();
+        for (at, noise) in noise {
+            // Not behind the last line: there it says that the log breaks off.
+            spoiled.insert(at.index(spoiled.len()), noise);
         }
-        ledger.record(&record);
-        post_mortem.record(&record);
+        let mut log = spoiled.join(&b'\n');
+        log.push(b'\n');
+        let (wanted, got) = (read_by_everybody(&whole), read_by_everybody(&lines(&log, 4096)));
+        for (wanted, got) in wanted.into_iter().zip(got) {
+            prop_assert_eq!(wanted, got);
+        }
     }
-    assert_eq!(ledger.skipped(), post_mortem.skipped());
-    drop(post_mortem.report());
 }
 
 #[test]
