@@ -362,7 +362,9 @@ fn an_index_from_before_gets_the_session_of_runs_that_failed_at_once() -> Any {
         store.database().query_row("SELECT chat FROM runs", [], |row| row.get::<_, String>(0))
     };
     assert_eq!(chat(&store)?, "before");
-    store.database().execute_batch("UPDATE runs SET chat = run_id; PRAGMA user_version = 3;")?;
+    store.database().execute_batch(
+        "UPDATE runs SET chat = run_id; DROP TABLE signs; PRAGMA user_version = 2;",
+    )?;
     drop(store);
     assert_eq!(chat(&Store::open(folder.path())?)?, "before");
     Ok(())
