@@ -80,6 +80,9 @@ fn indexing(logs: &Path, events: usize, bytes: u64, goals: &mut Goals) -> Outcom
     Ok(())
 }
 
+/// So often a question is put to an open index in each round.
+const ASKED: usize = 5;
+
 struct Query {
     name: &'static str,
     /// Before the words: whatever follows the first of them is a word too.
@@ -183,9 +186,14 @@ fn searching(
             peers.push(took);
             lines = output.lines().count();
             if let Some(wanted) = &plain {
-                let began = Instant::now();
-                store.search(wanted, &|_| false)?;
-                within.push(began.elapsed().as_secs_f64() * 1e3);
+                // Whoever has an index open asks more than once.
+                let mut asked = Vec::new();
+                for _ in 0..ASKED {
+                    let began = Instant::now();
+                    store.search(wanted, &|_| false)?;
+                    asked.push(began.elapsed().as_secs_f64() * 1e3);
+                }
+                within.push(median(&asked));
             }
         }
         // A question that is answered quickly because it went wrong is no measurement.

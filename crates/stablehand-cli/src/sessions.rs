@@ -20,6 +20,7 @@ mod replay;
 mod resume;
 mod search;
 mod select;
+mod share;
 mod show;
 mod stats;
 mod story;

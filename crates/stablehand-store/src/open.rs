@@ -34,6 +34,9 @@ fn steps() -> Vec<M<'static>> {
     ]
 }
 
+/// It takes some milliseconds to look at so many.
+const MANY_LOGS: u32 = 1000;
+
 /// No version will ever have a number like this; a file that says so is damaged.
 const ABSURD_VERSION: i64 = 1000;
 
@@ -242,6 +245,18 @@ impl Store {
     /// What can be done with it.
     pub fn access(&self) -> Access {
         self.access
+    }
+
+    /// How many rows this one has changed since it was opened.
+    pub fn changes(&self) -> u64 {
+        self.db.total_changes()
+    }
+
+    /// Whether looking at all logs takes so long that something else can be done meanwhile.
+    pub fn has_many_logs(&self) -> bool {
+        let sql = "SELECT count(*) >= ?1 FROM (SELECT 1 FROM logs LIMIT ?1)";
+        let many = self.db.query_row(sql, [MANY_LOGS], |row| row.get(0));
+        self.access == Access::Full && many.unwrap_or(false)
     }
 
     pub(crate) fn failed(&self, source: rusqlite::Error) -> StoreError {

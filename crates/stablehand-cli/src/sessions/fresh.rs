@@ -38,11 +38,11 @@ const RHYTHM: Duration = Duration::from_millis(100);
 const LIFE_SIGN: Duration = Duration::from_secs(90);
 
 /// Asks the index of a folder of logs; nothing where there is no such folder.
-pub(super) fn ask<T>(
+pub(super) fn ask<T: Send>(
     env: &Env,
     folder: &Path,
     pace: Pace,
-    question: impl Fn(&mut Store) -> Result<T, StoreError>,
+    question: impl Fn(&mut Store) -> Result<T, StoreError> + Sync,
 ) -> Result<Option<T>, Failure> {
     if !folder.is_dir() {
         return Ok(None);
@@ -62,16 +62,27 @@ pub(super) fn ask<T>(
 }
 
 /// The same for whoever can do without the index: what is missing in it is theirs to say.
-pub(super) fn quietly<T>(
+pub(super) fn quietly<T: Send>(
     env: &Env,
     folder: &Path,
     pace: Pace,
-    question: impl Fn(&mut Store) -> Result<T, StoreError>,
+    question: impl Fn(&mut Store) -> Result<T, StoreError> + Sync,
 ) -> Result<(T, Refreshed), StoreError> {
     let once = || {
         let mut store = Store::open(folder)?;
-        let refreshed = refresh(env, &mut store, pace)?;
-        question(&mut store).map(|answer| (answer, refreshed))
+        let before = store.changes();
+        let (early, refreshed) = std::thread::scope(|scope| {
+            // Mostly nothing has changed, and the answer is there when all logs were looked at.
+            let asks = || Store::open(folder).and_then(|mut store| question(&mut store)).ok();
+            let early = store.has_many_logs().then(|| scope.spawn(asks));
+            let refreshed = refresh(env, &mut store, pace);
+            (early.and_then(|early| early.join().ok().flatten()), refreshed)
+        });
+        let refreshed = refreshed?;
+        match early.filter(|_| store.changes() == before) {
+            Some(answer) => Ok((answer, refreshed)),
+            None => question(&mut store).map(|answer| (answer, refreshed)),
+        }
     };
     match once() {
         Err(error) if error.is_damage() => {

@@ -3,10 +3,23 @@
 //! One column gives way first, then columns that can be missed, in the order that they say. Widths
 //! are those of the terminal's cells, in any script.
 
+use super::share::in_parts;
 use crate::env::Env;
 use crate::manage::{Look, Paint};
 use stablehand_core::text;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Cells that are one line each and drive no terminal.
+fn clean(cells: Vec<Cell>) -> Vec<Cell> {
+    let clean = |text: String| {
+        // Most texts are; there may be a hundred thousand.
+        if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+            return text;
+        }
+        text::plain(&text).replace(['\n', '\t'], " ")
+    };
+    cells.into_iter().map(|(text, look)| (clean(text), look)).collect()
+}
 
 /// How a column behaves.
 #[derive(Clone, Copy, Debug)]
@@ -65,14 +78,13 @@ impl Grid {
 
     /// Adds a row. Whatever a cell holds, it stays one line that drives no terminal.
     pub(super) fn row(&mut self, cells: Vec<Cell>) {
-        let clean = |text: String| {
-            // Most texts are; there may be a hundred thousand.
-            if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
-                return text;
-            }
-            text::plain(&text).replace(['\n', '\t'], " ")
-        };
-        self.rows.push(cells.into_iter().map(|(text, look)| (clean(text), look)).collect());
+        self.rows.push(clean(cells));
+    }
+
+    /// Adds a row for each of many things.
+    pub(super) fn rows_of<T: Sync>(&mut self, items: &[T], cells: impl Fn(&T) -> Vec<Cell> + Sync) {
+        let rows = |part: &[T]| part.iter().map(|it| clean(cells(it))).collect::<Vec<_>>();
+        self.rows.extend(in_parts(items, rows).into_iter().flatten());
     }
 
     /// The rows as text, in so many cells where there is a limit.
@@ -83,35 +95,40 @@ impl Grid {
         if let Some(limit) = width {
             self.fit(limit, &mut shown, &mut widths);
         }
-        let mut out = String::new();
         let heads: Vec<Cell> =
             self.columns.iter().map(|column| (column.head.to_owned(), Look::Bold)).collect();
         let has_heads = self.columns.iter().any(|column| !column.head.is_empty());
-        for row in has_heads.then_some(&heads).into_iter().chain(&self.rows) {
-            let mut line = String::new();
-            for (place, n) in shown.iter().enumerate() {
-                let (Some((text, look)), Some(width), Some(column)) =
-                    (row.get(*n), widths.get(*n), self.columns.get(*n))
-                else {
-                    continue;
-                };
-                let text = if column.is_path { end(text, *width) } else { cut(text, *width) };
-                let padding = " ".repeat(width.saturating_sub(text.width()));
-                if place > 0 {
-                    line.push_str(&" ".repeat(GAP));
-                }
-                if column.is_right {
-                    line.push_str(&padding);
-                }
-                line.push_str(&paint.look(&text, *look));
-                if !column.is_right {
-                    line.push_str(&padding);
-                }
+        let lines = |rows: &[Vec<Cell>]| {
+            rows.iter().map(|row| self.line(row, paint, &shown, &widths)).collect::<String>()
+        };
+        let heads = if has_heads { lines(&[heads]) } else { String::new() };
+        heads + &in_parts(&self.rows, lines).concat()
+    }
+
+    fn line(&self, row: &[Cell], paint: Paint, shown: &[usize], widths: &[usize]) -> String {
+        let mut line = String::new();
+        for (place, n) in shown.iter().enumerate() {
+            let (Some((text, look)), Some(width), Some(column)) =
+                (row.get(*n), widths.get(*n), self.columns.get(*n))
+            else {
+                continue;
+            };
+            let text = if column.is_path { end(text, *width) } else { cut(text, *width) };
+            let padding = " ".repeat(width.saturating_sub(text.width()));
+            if place > 0 {
+                line.push_str(&" ".repeat(GAP));
             }
-            out.push_str(line.trim_end());
-            out.push('\n');
+            if column.is_right {
+                line.push_str(&padding);
+            }
+            line.push_str(&paint.look(&text, *look));
+            if !column.is_right {
+                line.push_str(&padding);
+            }
         }
-        out
+        line.truncate(line.trim_end().len());
+        line.push('\n');
+        line
     }
 
     fn is_empty(&self, n: usize) -> bool {

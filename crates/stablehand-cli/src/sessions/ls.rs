@@ -4,6 +4,7 @@ use super::fresh::{self, Pace};
 use super::grid::{self, Cell, Column, Grid};
 use super::read::PlaceArgs;
 use super::select::{SelectArgs, at_home, look, standing};
+use super::share::in_parts;
 use super::when::Clock;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -15,7 +16,7 @@ use stablehand_core::event::Tokens;
 use stablehand_store::query::{Brief, Session, Spent, short_ids_of_all};
 use stablehand_store::{Store, StoreError};
 use std::borrow::Cow;
-use std::io::{BufWriter, ErrorKind, Write as _};
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// List sessions, the newest first
@@ -131,17 +132,26 @@ pub(super) fn main(args: &LsArgs) -> Result<u8, Failure> {
     manage::print(&text)
 }
 
-/// Prints an array with one object a line. There may be many, so no text is made of them all.
+/// Prints an array with one object a line.
 fn print_objects(listed: &[Listed]) -> Result<u8, Failure> {
-    let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
-    let mut print = || {
-        let mut lead: &[u8] = b"[\n";
-        for it in listed {
-            out.write_all(lead)?;
-            serde_json::to_writer(&mut out, &object(it))?;
-            lead = b",\n";
+    let lines = |part: &[Listed]| {
+        let mut text = Vec::new();
+        for it in part {
+            text.extend_from_slice(if text.is_empty() { b"" } else { b",\n" });
+            serde_json::to_writer(&mut text, &object(it))?;
         }
-        out.write_all(if listed.is_empty() { b"[]\n" } else { b"\n]\n" })?;
+        Ok(text)
+    };
+    let print = || {
+        let parts: Result<Vec<_>, serde_json::Error> =
+            in_parts(listed, lines).into_iter().collect();
+        let mut out = std::io::stdout().lock();
+        out.write_all(if listed.is_empty() { b"[" } else { b"[\n" })?;
+        for (n, part) in parts?.iter().enumerate() {
+            out.write_all(if n == 0 { b"" } else { b",\n" })?;
+            out.write_all(part)?;
+        }
+        out.write_all(if listed.is_empty() { b"]\n" } else { b"\n]\n" })?;
         out.flush()
     };
     match print() {
@@ -235,9 +245,7 @@ fn table(listed: &[Listed], env: &Env, clock: &Clock) -> Grid {
         Column::right("COST").can_be_missed(5),
         Column::left("OUTCOME"),
     ]);
-    for it in listed {
-        grid.row(row(it, env, clock.ago(it.session.last)));
-    }
+    grid.rows_of(listed, |it| row(it, env, clock.ago(it.session.last)));
     grid
 }
 

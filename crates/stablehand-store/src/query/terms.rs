@@ -100,11 +100,15 @@ impl Terms {
         self.wanted.iter().chain(&self.unwanted).any(|term| term.is_beginning)
     }
 
-    /// Whether it is one plain word and nothing else, which the index knows.
+    /// Whether it is one word and nothing else.
     pub(super) fn is_one_word(&self) -> bool {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        matches!(self.wanted.as_slice(), [term] if term.text.chars().all(plain))
+        matches!(self.wanted.as_slice(), [term] if term.text.chars().all(is_of_word))
             && self.unwanted.is_empty()
+    }
+
+    /// Whether no letter of it could have an accent.
+    pub(super) fn is_ascii(&self) -> bool {
+        self.wanted.iter().all(|term| term.text.is_ascii())
     }
 
     /// Whether the text itself has to be looked at.
@@ -112,15 +116,22 @@ impl Terms {
         self.wanted.iter().chain(&self.unwanted).any(|term| term.in_text.is_some())
     }
 
-    /// Where words of these stand in a text, in bytes. Accents count here, other than in the index.
+    /// Where these stand in a text, in bytes, a phrase as one. Accents count here, other than in the
+    /// index.
     pub(super) fn places(&self, text: &str) -> Vec<(usize, usize)> {
-        let wanted: Vec<(String, bool)> = self.wanted.iter().flat_map(Term::words).collect();
+        let words: Vec<&str> =
+            text.split(|c| !is_of_word(c)).filter(|word| !word.is_empty()).collect();
+        // A word is a part of the text, so its place is the distance of the two.
+        let from = |word: &str| word.as_ptr().addr() - text.as_ptr().addr();
         let mut places = Vec::new();
-        for word in text.split(|c| !is_of_word(c)).filter(|word| !word.is_empty()) {
-            if wanted.iter().any(|(own, is_beginning)| is_word(word, own, *is_beginning)) {
-                // The word is a part of the text, so its place is the distance of the two.
-                let from = word.as_ptr().addr() - text.as_ptr().addr();
-                places.push((from, from + word.len()));
+        for own in self.wanted.iter().map(Term::words).filter(|own| !own.is_empty()) {
+            for stretch in words.windows(own.len()) {
+                let mut pairs = stretch.iter().zip(&own);
+                if pairs.all(|(word, (own, is_beginning))| is_word(word, own, *is_beginning))
+                    && let (Some(first), Some(last)) = (stretch.first(), stretch.last())
+                {
+                    places.push((from(first), from(last) + last.len()));
+                }
             }
         }
         places

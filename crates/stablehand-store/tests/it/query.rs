@@ -131,7 +131,7 @@ fn what_a_person_types_is_found() -> Any {
     let marked = ask(&store, &search(&["quick bro*"]))?;
     let it = &marked.sessions[0].matches[0];
     let parts = found_in(it);
-    assert_eq!(parts, ["quick", "brown"]);
+    assert_eq!(parts, ["quick brown"]);
     Ok(())
 }
 

@@ -160,7 +160,7 @@ impl Hunt<'_> {
         // The index knows a word with its accents and without; in a text that has none, looking is
         // quicker than asking it.
         let terms = &self.wanted.terms;
-        let by_hand = terms.has_beginning() || terms.is_one_word() && found.text.is_ascii();
+        let by_hand = terms.has_beginning() || terms.is_ascii() && found.text.is_ascii();
         let marked = match &self.words {
             Some(words) if !by_hand => {
                 let mut ask = self.db.prepare_cached(
@@ -182,12 +182,24 @@ impl Hunt<'_> {
         if by_hand {
             places.extend(self.wanted.terms.places(&text));
         }
-        places.sort_unstable();
         found.text = text;
-        found.found = places;
+        found.found = apart(places);
         found.rank = (hit.rank != 0.0).then_some(hit.rank);
         Ok(Some(found))
     }
+}
+
+/// In order, and those that overlap as one.
+fn apart(mut places: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+    places.sort_unstable();
+    let mut apart: Vec<(usize, usize)> = Vec::with_capacity(places.len());
+    for (from, to) in places {
+        match apart.last_mut() {
+            Some((_, end)) if from < *end => *end = to.max(*end),
+            _ => apart.push((from, to)),
+        }
+    }
+    apart
 }
 
 /// The text without the marks, and where they were.
@@ -212,6 +224,11 @@ fn unmark(marked: &str) -> (String, Vec<(usize, usize)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_that_overlap_are_one() {
+        assert_eq!(apart(vec![(4, 9), (0, 5), (9, 12), (9, 10)]), [(0, 9), (9, 12)]);
+    }
 
     #[test]
     fn marks_become_places_and_stray_ones_nothing() {
