@@ -61,6 +61,10 @@ impl Attention {
 /// Starts the thread.
 pub fn watch(control: Control) -> std::io::Result<Attention> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH])?;
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // The thread below may be late; what the handler itself does is not.
+        signal_hook::flag::register(signal, control.alarm())?;
+    }
     let attention = Attention::default();
     let attentive = attention.clone();
     // A line editor may have the terminal in raw mode when we are told to leave.

@@ -10,6 +10,7 @@ use stablehand_core::speak::Answer;
 use stablehand_core::terminal::TerminalSize;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What somebody wants of a running driver.
@@ -66,6 +67,7 @@ pub type Requests = Receiver<Request>;
 pub struct Sender<T> {
     queue: Arc<Mutex<VecDeque<T>>>,
     wake: Arc<OwnedFd>,
+    alarm: Arc<AtomicBool>,
 }
 
 /// The receiving end.
@@ -73,6 +75,7 @@ pub struct Sender<T> {
 pub struct Receiver<T> {
     queue: Arc<Mutex<VecDeque<T>>>,
     wake: OwnedFd,
+    alarm: Arc<AtomicBool>,
 }
 
 /// A pair of ends for requests.
@@ -88,15 +91,20 @@ pub fn channel<T>() -> std::io::Result<(Sender<T>, Receiver<T>)> {
         fcntl(end, FcntlArg::F_SETFD(nix::fcntl::FdFlag::FD_CLOEXEC))?;
     }
     let queue = Arc::new(Mutex::new(VecDeque::new()));
+    let alarm = Arc::new(AtomicBool::new(false));
     Ok((
-        Sender { queue: Arc::clone(&queue), wake: Arc::new(writer) },
-        Receiver { queue, wake: reader },
+        Sender { queue: Arc::clone(&queue), wake: Arc::new(writer), alarm: Arc::clone(&alarm) },
+        Receiver { queue, wake: reader, alarm },
     ))
 }
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        Sender { queue: Arc::clone(&self.queue), wake: Arc::clone(&self.wake) }
+        Sender {
+            queue: Arc::clone(&self.queue),
+            wake: Arc::clone(&self.wake),
+            alarm: Arc::clone(&self.alarm),
+        }
     }
 }
 
@@ -109,7 +117,25 @@ impl<T> Sender<T> {
     }
 }
 
+impl<T> Sender<T> {
+    /// Set where a stop is on its way, by whoever may do no more than that, such as a handler of
+    /// signals. Until the stop is here, nobody is told yes.
+    pub fn alarm(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.alarm)
+    }
+}
+
 impl<T> Receiver<T> {
+    /// Whether a stop is on its way.
+    pub fn is_alarmed(&self) -> bool {
+        self.alarm.load(Ordering::SeqCst)
+    }
+
+    /// The stop has come.
+    pub fn calm(&self) {
+        self.alarm.store(false, Ordering::SeqCst);
+    }
+
     /// Readable when something waits.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()

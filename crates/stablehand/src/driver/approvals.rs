@@ -152,6 +152,9 @@ impl Questions {
 impl Driver<'_> {
     /// Judges a question, and answers it or lets it wait.
     pub(super) fn was_asked(&mut self, asked: Asked<'_>, now: Moment) {
+        if self.requests.is_alarmed() {
+            return self.answer(asked.id, asked.asker, &deny(STOPPING), "stop");
+        }
         match self.questions.approvals.clone() {
             Approvals::Ask { .. } => {
                 self.announce(&asked);

@@ -399,7 +399,7 @@ impl Driver<'_> {
             // Nobody wants to judge; the agent goes by its own rules.
             return self.reply(hooks, call, &Reply::Nothing);
         }
-        if self.stop.reason().is_some() {
+        if self.stop.reason().is_some() || self.requests.is_alarmed() {
             // What it begins now nobody would see to the end.
             return self.reply(hooks, call, &Reply::Deny { reason: STOPPING.to_owned() });
         }

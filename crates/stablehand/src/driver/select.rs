@@ -183,6 +183,7 @@ impl Driver<'_> {
             self.stamp_now();
             match request {
                 Request::Stop { signal } => {
+                    self.requests.calm();
                     let fields = serde_json::json!({ "signal": signal });
                     self.log.decide(Level::Info, "signal_received", &fields, None);
                     self.stop_by_signal(signal);

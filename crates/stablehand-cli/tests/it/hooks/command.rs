@@ -148,6 +148,26 @@ fn a_hook_that_is_interrupted_still_says_no() {
     run.finish().assert_within(secs(60));
 }
 
+/// An interrupt and a question that are both there when we look: the question came too late.
+#[test]
+fn an_interrupt_comes_before_a_question_that_waits() {
+    for _ in 0..5 {
+        let env = env("ignore INT\nread-stdin\ninit\nsleep 25s\ndone\n");
+        let run = held(&env, RULES).flag("--stop-grace", "20s").start();
+        env.wait_for_log("hook_received");
+        run.signal(Signal::SIGSTOP);
+        let mut child = hook(&env.agent_env(1), "preToolUse").spawn().unwrap();
+        child.stdin.take().unwrap().write_all(&shell("touch fine")).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(child.try_wait().unwrap().is_none(), "it did not wait");
+        run.signal(Signal::SIGINT);
+        run.signal(Signal::SIGCONT);
+        denies(&child.wait_with_output().unwrap(), "being stopped");
+        run.signal(Signal::SIGINT);
+        run.finish().assert_code(130);
+    }
+}
+
 #[test]
 fn a_run_that_is_being_stopped_allows_nothing_any_more() {
     let env = env("ignore INT\nread-stdin\ninit\nsleep 25s\ndone\n");
