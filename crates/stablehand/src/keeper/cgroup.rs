@@ -9,6 +9,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// So often removal is tried, a tenth of a second in all.
+const TRIES: u32 = 20;
+const BETWEEN_TRIES: Duration = Duration::from_millis(5);
 
 /// How deep below our cgroup we look for folders to remove. A nested run makes one level each.
 const MAX_DEPTH: u32 = 8;
@@ -74,7 +79,14 @@ pub(crate) fn kill(folder: &Path) {
 
 /// Removes the empty cgroup at `folder`, and those that nested runs left in it.
 pub(crate) fn remove(folder: &Path) {
-    remove_tree(folder, MAX_DEPTH);
+    // Whoever was reaped a moment ago may still be on its last switch, and is then counted.
+    for _ in 0..TRIES {
+        remove_tree(folder, MAX_DEPTH);
+        if !folder.exists() {
+            return;
+        }
+        std::thread::sleep(BETWEEN_TRIES);
+    }
 }
 
 fn remove_tree(folder: &Path, depth: u32) {
