@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::limits::LimitArgs;
 use crate::redact::RedactArgs;
 use crate::settings::{Held, SettingsArgs};
-use stablehand::agent::{Agent, Mode};
+use stablehand::agent::{Agent, Form, Mode};
 use stablehand::driver::Stages;
 use stablehand::gate::Gate;
 use stablehand::redact::Redaction;
@@ -61,6 +61,15 @@ pub struct ChoiceArgs {
     /// cursor, claude and gemini. With a policy this holds agents that do not ask by themselves
     #[arg(long)]
     pub hooks: bool,
+
+    /// Speak the Agent Client Protocol with the agent, and not its own: for cursor, claude
+    /// (`claude-agent-acp`), codex (`codex-acp`), gemini and opencode
+    #[arg(long)]
+    pub acp: bool,
+
+    /// With --acp: how the agent logs in, in its own word [default: by the API keys that are set]
+    #[arg(long, value_name = "METHOD", requires = "acp")]
+    login: Option<String>,
 
     #[command(flatten)]
     settings: SettingsArgs,
@@ -117,13 +126,30 @@ impl ChoiceArgs {
         agent_named(&self.agent)
     }
 
+    /// How the agent logs in, in its own word, where it wants that said.
+    pub fn login(&self, agent: Agent) -> Option<String> {
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let by_what_is_set = || agent.login(is_set).map(str::to_owned);
+        self.login.clone().or_else(by_what_is_set).filter(|_| self.acp)
+    }
+
+    /// How we speak with an agent that is to listen.
+    fn spoken(&self) -> Form {
+        if self.acp { Form::Acp } else { Form::TwoWay }
+    }
+
+    /// Whether it can ask before it acts, as it is run.
+    pub fn can_ask(&self, agent: Agent) -> bool {
+        agent.asks(self.spoken())
+    }
+
     /// Its program.
     pub fn program(&self, agent: Agent, env: &Env) -> Result<PathBuf, Failure> {
         match &self.agent_bin {
             Some(program) => Ok(program.clone()),
             // An agent without a program of its own is built into ours.
             None if agent.row().programs.is_empty() => Ok(env.program.clone()),
-            None => Ok(agent.find(env.path.as_deref())?),
+            None => Ok(agent.find(env.path.as_deref(), self.spoken())?),
         }
     }
 
@@ -158,7 +184,7 @@ impl ChoiceArgs {
             ))
             .hint("leave out --force, or add --no-policy"));
         }
-        if agent.row().two_way.is_none() && !self.hooks {
+        if !self.can_ask(agent) && !self.hooks {
             return Err(unruly(agent, found.as_deref()));
         }
         held.gate(agent, self.workspace.as_deref(), env)

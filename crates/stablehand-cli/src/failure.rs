@@ -104,6 +104,14 @@ impl From<PlanError> for Failure {
                 let hint = format!("these can: {able}");
                 Failure { code: USAGE, ..failure }.hint(hint)
             }
+            PlanError::NoAcp { ref able, .. } => {
+                let hint = format!("these do: {able}");
+                Failure { code: USAGE, ..failure }.hint(hint)
+            }
+            PlanError::NoLatest { .. } => {
+                let hint = "name the session with --resume; `stablehand sessions ls` lists them";
+                Failure { code: USAGE, ..failure }.hint(hint)
+            }
             PlanError::UnsafeSession { .. } => {
                 Failure { code: USAGE, ..failure }.hint("give the id that the agent printed")
             }

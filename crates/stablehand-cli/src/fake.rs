@@ -178,7 +178,8 @@ fn play(args: &FakeArgs, text: &str) -> Result<u8, Failure> {
         return print(&format!("{}\n", version_line(dialect)));
     }
     let sections = script::parse(text, dialect).map_err(|e| Failure::usage(format!("{e}")))?;
-    let two_way = native.two_way || dialect == Dialect::CodexApp;
+    let is_server = matches!(dialect, Dialect::CodexApp | Dialect::Acp);
+    let two_way = native.two_way || is_server;
     let arguments: Vec<String> =
         std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
     let record = Record::begin(args.record.clone(), &arguments);
@@ -211,7 +212,7 @@ fn play(args: &FakeArgs, text: &str) -> Result<u8, Failure> {
         cwd: cwd.display().to_string(),
         partial: native.partial,
         thinking: native.thinking,
-        asks: native.asks || dialect == Dialect::CodexApp,
+        asks: native.asks || is_server,
     };
     let options = Options {
         dialect,

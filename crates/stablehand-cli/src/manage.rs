@@ -13,7 +13,7 @@ use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
-use stablehand::agent::Agent;
+use stablehand::agent::{Agent, Form};
 use stablehand::error_chain;
 use stablehand::manage::cache::Cache;
 use stablehand::manage::desk::Step;
@@ -266,7 +266,7 @@ fn find(env: &Env, agent: Agent, given: Option<&PathBuf>) -> Found {
         Some(program) => Some(program.clone()),
         // An agent without a program of its own is built into ours.
         None if agent.row().programs.is_empty() => Some(env.program.clone()),
-        None => agent.find(env.path.as_deref()).ok(),
+        None => agent.find(env.path.as_deref(), Form::OneTurn).ok(),
     };
     Found { agent, program }
 }

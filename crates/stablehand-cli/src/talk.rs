@@ -77,7 +77,7 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     }
     let held = args.choice.settings(&env)?;
     let gate = args.choice.gate(agent, &held, &env)?;
-    let two_way = agent.row().two_way.is_some();
+    let two_way = args.choice.can_ask(agent);
     args.asks.check_asks(gate.is_some() || two_way, agent.name())?;
     let attendant = args.asks.attendant(gate, &env)?;
     let policy = args.policy(&attendant);
@@ -194,6 +194,8 @@ impl TalkArgs {
             .args(choice.extra.iter().cloned())
             .continue_latest(choice.continue_latest)
             .force(choice.force)
+            .acp(choice.acp)
+            .login(choice.login(agent))
             .conversation();
         if let Some(model) = &choice.model {
             builder = builder.model(model);

@@ -13,7 +13,7 @@ use crate::failure::{self, Failure};
 use crate::input;
 use crate::redact::RedactArgs;
 use crate::supervise::{Format, House, Settled, Setup};
-use stablehand::agent::{Agent, Plan, PlanRequest};
+use stablehand::agent::{Agent, Form, Plan, PlanRequest};
 use stablehand::continuation::Continuations;
 use stablehand::driver::{self, Approvals, RunReport, RunSpec, Stages};
 use stablehand::log::Durability;
@@ -84,7 +84,7 @@ impl Wrap {
         let format = args.format();
         let program = match args.agent_bin {
             Some(program) => program,
-            None => agent.find(env.path.as_deref())?,
+            None => agent.find(env.path.as_deref(), Form::OneTurn)?,
         };
         let request = PlanRequest {
             resume: args.resume.map(SessionId),

@@ -4,6 +4,7 @@
 //! this one; each keeps only what its lines need (ids, counts, what was said) and decides nothing
 //! about time or processes. The shapes are those of recordings of the real programs.
 
+mod acp;
 mod claude;
 mod codex;
 mod codex_app;
@@ -33,6 +34,7 @@ pub const SPOKEN: &[Dialect] = &[
     Dialect::Gemini,
     Dialect::OpenCode,
     Dialect::Qwen,
+    Dialect::Acp,
 ];
 
 /// What an act becomes.
@@ -97,6 +99,7 @@ pub(crate) fn writer(dialect: Dialect) -> Option<Box<dyn Speak>> {
         Dialect::Gemini => Box::new(gemini::Gemini::default()),
         Dialect::OpenCode => Box::new(opencode::OpenCode::default()),
         Dialect::Qwen => Box::new(qwen::Qwen::default()),
+        Dialect::Acp => Box::new(acp::Acp::default()),
         _ => return None,
     })
 }
@@ -104,7 +107,7 @@ pub(crate) fn writer(dialect: Dialect) -> Option<Box<dyn Speak>> {
 /// Whether a dialect tells text while it is made.
 pub(crate) fn streams(dialect: Dialect, partial: bool) -> bool {
     match dialect {
-        Dialect::Gemini | Dialect::CodexApp => true,
+        Dialect::Gemini | Dialect::CodexApp | Dialect::Acp => true,
         Dialect::Cursor | Dialect::Claude => partial,
         _ => false,
     }
@@ -112,7 +115,7 @@ pub(crate) fn streams(dialect: Dialect, partial: bool) -> bool {
 
 /// Whether an agent of that dialect can ask somebody else for permission.
 pub(crate) fn can_ask(dialect: Dialect) -> bool {
-    matches!(dialect, Dialect::Claude | Dialect::CodexApp)
+    matches!(dialect, Dialect::Claude | Dialect::CodexApp | Dialect::Acp)
 }
 
 /// What the program says of its version.
@@ -124,6 +127,7 @@ pub fn version_line(dialect: Dialect) -> &'static str {
         Dialect::Gemini => "0.61.0",
         Dialect::OpenCode => "1.18.33",
         Dialect::Qwen => "0.24.4",
+        Dialect::Acp => "1.0.0",
         _ => "",
     }
 }

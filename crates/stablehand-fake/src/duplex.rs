@@ -1,9 +1,10 @@
 //! Talking with whoever started the agent, over standard input.
 //!
 //! Owns the thread that reads lines, the queue of prompts that wait for their turn, and when the
-//! conversation is over. What a line means is the protocol's business: `duplex/claude.rs` and
-//! `duplex/codex_app.rs`, each a function of the line and of what it remembers.
+//! conversation is over. What a line means is the protocol's business: `duplex/claude.rs`,
+//! `duplex/codex_app.rs` and `duplex/acp.rs`, each a function of the line and of what it remembers.
 
+mod acp;
 mod claude;
 mod codex_app;
 
@@ -73,6 +74,7 @@ impl Duplex {
         let protocol: Box<dyn Protocol> = match dialect {
             Dialect::Claude => Box::new(claude::Claude),
             Dialect::CodexApp => Box::new(codex_app::CodexApp::default()),
+            Dialect::Acp => Box::new(acp::Acp::default()),
             _ => return None,
         };
         let (sender, lines) = sync_channel(READ_AHEAD);

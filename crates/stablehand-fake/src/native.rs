@@ -163,6 +163,11 @@ impl Native {
             Dialect::OpenCode => {
                 words.next_if_eq("run");
             }
+            Dialect::Acp => {
+                self.two_way = true;
+                self.asks = true;
+                return;
+            }
             _ => {}
         }
         // A lone dash is standard input.
@@ -173,10 +178,15 @@ impl Native {
     }
 }
 
-/// The dialect that is really spoken: `codex app-server` is Codex's other one.
+/// The dialect that is really spoken: `codex app-server` is Codex's other one, and several can be had
+/// to speak the Agent Client Protocol.
 pub fn spoken(dialect: Dialect, arguments: &[OsString]) -> Dialect {
-    let is_server = arguments.first().is_some_and(|first| first == "app-server");
-    if dialect == Dialect::Codex && is_server { Dialect::CodexApp } else { dialect }
+    let first = arguments.first().and_then(|first| first.to_str()).unwrap_or_default();
+    match (dialect, first) {
+        (Dialect::Codex, "app-server") => Dialect::CodexApp,
+        (Dialect::Cursor | Dialect::OpenCode, "acp") | (Dialect::Gemini, "--acp") => Dialect::Acp,
+        _ => dialect,
+    }
 }
 
 /// The id of a new session, in the form that the dialect has.
@@ -262,6 +272,11 @@ mod tests {
         assert_eq!(spoken(Dialect::Codex, &server), Dialect::CodexApp);
         assert!(Native::read(Dialect::CodexApp, &server).two_way);
         assert_eq!(spoken(Dialect::Claude, &server), Dialect::Claude);
+        let acp: Vec<OsString> = vec!["acp".into()];
+        assert_eq!(spoken(Dialect::OpenCode, &acp), Dialect::Acp);
+        assert_eq!(spoken(Dialect::Gemini, &["--acp".into()]), Dialect::Acp);
+        let native = Native::read(Dialect::Acp, &acp);
+        assert!(native.two_way && native.asks && native.prompt.is_none());
         assert!(read(Dialect::Claude, "--version").version);
     }
 }

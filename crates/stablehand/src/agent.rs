@@ -50,6 +50,8 @@ pub struct Row {
     env: &'static [(&'static str, Option<&'static str>)],
     /// How one process takes many turns, where it can.
     pub two_way: Option<TwoWay>,
+    /// How it speaks the Agent Client Protocol, where it does.
+    pub acp: Option<AcpForm>,
     /// When its stream tells of a tool.
     pub tools: ToolsSeen,
     /// What its exit codes mean, where they mean something that its stream does not say.
@@ -75,6 +77,17 @@ pub struct TwoWay {
     pub dialect: Dialect,
     /// The arguments.
     arguments: fn(&PlanRequest) -> Vec<OsString>,
+}
+
+/// How an agent is had to speak the Agent Client Protocol.
+#[derive(Debug)]
+pub struct AcpForm {
+    /// Its programs for that, in the order in which PATH is searched for them.
+    pub programs: &'static [&'static str],
+    /// The arguments, before those that somebody adds.
+    arguments: &'static [&'static str],
+    /// Its own word for how it logs in, where a variable is set by which it can.
+    logins: &'static [(&'static str, &'static str)],
 }
 
 /// When an agent's stream tells of a tool.
@@ -165,19 +178,30 @@ impl Agent {
     }
 
     /// Its program on a search path, given as the value of PATH.
-    pub fn find(self, path: Option<&OsStr>) -> Result<PathBuf, PlanError> {
-        let folders: Vec<PathBuf> =
-            path.map(|p| std::env::split_paths(p).collect()).unwrap_or_default();
-        self.row()
-            .programs
-            .iter()
-            .find_map(|name| {
-                folders.iter().map(|folder| folder.join(name)).find(|file| is_executable(file))
-            })
-            .ok_or_else(|| PlanError::NotFound {
-                agent: self.name(),
-                looked_for: self.row().programs.join(", "),
-            })
+    pub fn find(self, path: Option<&OsStr>, form: Form) -> Result<PathBuf, PlanError> {
+        let row = self.row();
+        let programs = match (form, &row.acp) {
+            (Form::Acp, Some(acp)) => acp.programs,
+            _ => row.programs,
+        };
+        programs.iter().find_map(|name| on_path(path, name)).ok_or_else(|| PlanError::NotFound {
+            agent: self.name(),
+            looked_for: programs.join(", "),
+        })
+    }
+
+    /// How it logs in by what is set, in its own word, where it wants that said.
+    pub fn login(self, is_set: impl Fn(&str) -> bool) -> Option<&'static str> {
+        let logins = self.row().acp.as_ref()?.logins;
+        logins.iter().find(|(variable, _)| is_set(variable)).map(|(_, method)| *method)
+    }
+
+    /// Whether it can be asked to do nothing that it has not asked for.
+    pub fn asks(self, form: Form) -> bool {
+        match form {
+            Form::OneTurn | Form::TwoWay => self.row().two_way.is_some(),
+            Form::Acp => self.row().acp.is_some(),
+        }
     }
 
     /// Its program with native arguments, for a question that is not a run.
@@ -211,6 +235,12 @@ impl Agent {
             limits.idle = limits.idle.max(limits.class.execute);
         }
     }
+}
+
+/// A program on a search path, given as the value of PATH.
+pub fn on_path(path: Option<&OsStr>, name: &str) -> Option<PathBuf> {
+    let mut folders = path.map(std::env::split_paths).into_iter().flatten();
+    folders.find_map(|folder| Some(folder.join(name)).filter(|file| is_executable(file)))
 }
 
 /// Most agents need nothing of the limits.

@@ -7,7 +7,7 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::manage;
 use crate::settings::Held;
-use stablehand::agent::{self, Agent, Form, PlanRequest, ToolsSeen};
+use stablehand::agent::{self, Agent, PlanRequest, ToolsSeen};
 use stablehand::continuation::Continuations;
 use stablehand::driver::{Approvals, RunSpec, Stages, TalkSpec, TerminalRun};
 use stablehand::hooks::{HookRun, HookWish};
@@ -58,8 +58,8 @@ impl RunPlan {
         let log_dir = choice.log_dir(env)?;
         let settings = choice.settings(env)?;
         let gate = choice.gate(agent, &settings, env)?;
-        let form = args.terminal.form(gate.is_some() && !choice.hooks)?;
-        let asks = gate.is_some() || form == Form::TwoWay;
+        let form = args.terminal.form(choice.acp, gate.is_some() && !choice.hooks)?;
+        let asks = gate.is_some() || form.listens();
         args.asks.check_asks(asks, agent.name())?;
         let attendant = args.asks.attendant(gate.clone(), env)?;
         // Leases are shared by all runs of a user, wherever they log to.
@@ -77,6 +77,7 @@ impl RunPlan {
                 asks_always: gate.is_some() && !choice.hooks,
                 mode: choice.mode,
                 form,
+                login: choice.login(agent),
                 model: choice.model.clone(),
                 workspace: choice.workspace.clone(),
                 partial_output: true,
@@ -147,7 +148,12 @@ impl RunPlan {
             launch: plan.launch,
             keeper: self.env.keeper(),
             prompt: prompt.to_vec(),
-            talk: plan.opening.map(|opening| TalkSpec { opening, stays: false, context: None }),
+            talk: plan.opening.map(|opening| TalkSpec {
+                opening,
+                stays: false,
+                context: None,
+                acts_unasked: self.request.form.acts_unasked(),
+            }),
             approvals: self.approvals.clone(),
             hooks: hooks.map(|hooks| hooks.spec),
             exit_codes: self.agent.row().exit_codes,

@@ -51,8 +51,13 @@ pub(super) struct Wanted {
 
 impl TerminalArgs {
     /// Whether the agent may ask; where a policy is to answer it must.
-    pub(super) fn form(&self, ruled: bool) -> Result<Form, Failure> {
+    pub(super) fn form(&self, acp: bool, ruled: bool) -> Result<Form, Failure> {
         match self.transport {
+            TransportName::Pipe if acp => Ok(Form::Acp),
+            TransportName::TwoWay | TransportName::Pty if acp => Err(Failure::usage(
+                "--acp is a way to talk with the agent, and --transport another",
+            )
+            .hint("leave out one of the two")),
             TransportName::Pty if ruled => {
                 Err(Failure::usage("an agent at a terminal asks there, where no policy answers")
                     .hint("leave out --transport pty or --policy, or add --no-policy"))

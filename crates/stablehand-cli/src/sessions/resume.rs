@@ -17,6 +17,7 @@ use crate::input;
 use crate::main_stablehand::PROGRAM;
 use crate::run::{self, RunArgs};
 use stablehand::Agent;
+use stablehand_core::Dialect;
 use stablehand_core::text::{excerpt, plain};
 use stablehand_core::time::UnixMillis;
 use stablehand_store::IMPORTS;
@@ -116,6 +117,7 @@ fn begin(seen: &Glance, choice: &mut ChoiceArgs) -> Result<String, Failure> {
     };
     agent.name().clone_into(&mut choice.agent);
     choice.resume = Some(session.0.clone());
+    choice.acp |= seen.dialect == Some(Dialect::Acp);
     if choice.workspace.is_none() {
         choice.workspace = seen.cwd.as_ref().map(PathBuf::from);
         if let Some(folder) = choice.workspace.as_ref().filter(|folder| !folder.is_dir()) {

@@ -7,8 +7,8 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use stablehand_testkit::{Finished, Run, TestEnv};
 
-/// The agents that can be talked with.
-const TWO_WAY: [&str; 2] = ["claude", "codex"];
+/// The agents that can be talked with, in their own protocol or (after a slash) in another.
+const TWO_WAY: [&str; 4] = ["claude", "codex", "gemini/acp", "opencode/acp"];
 
 fn with_shims() -> TestEnv {
     let env = TestEnv::new(bins());
@@ -19,7 +19,10 @@ fn with_shims() -> TestEnv {
 
 /// `stablehand` with an agent's shim and short limits.
 fn command<'e>(env: &'e TestEnv, subcommand: &str, agent: &str, scene: &str) -> Run<'e> {
+    let (agent, protocol) = agent.split_once('/').unwrap_or((agent, ""));
+    let protocol: &[&str] = if protocol == "acp" { &["--acp"] } else { &[] };
     env.stablehand(subcommand)
+        .args(protocol.iter().copied())
         .flag("--agent", agent)
         .flag("--agent-bin", env.path("shims").join(agent))
         .flag("--log-dir", env.log_dir())
@@ -28,6 +31,11 @@ fn command<'e>(env: &'e TestEnv, subcommand: &str, agent: &str, scene: &str) -> 
         .flag("--exit-grace", "2s")
         .variable("STABLEHAND_FAKE_SCENE", scene)
         .deadline(secs(30))
+}
+
+/// The Agent Client Protocol has one word for what failed and what was refused.
+fn as_told<'o>(agent: &str, outcome: &'o str) -> &'o str {
+    if agent.ends_with("/acp") && outcome == "rejected" { "failure" } else { outcome }
 }
 
 fn events(run: &Finished, kind: &str) -> Vec<Value> {
@@ -62,11 +70,9 @@ fn many_turns_go_through_one_process() {
 fn one_turn_may_be_two_way() {
     for agent in TWO_WAY {
         let env = with_shims();
-        let run = command(&env, "run", agent, "shell")
-            .flag("--transport", "two-way")
-            .flag("--output-format", "stream-json")
-            .args(["--verify", "go"])
-            .finish();
+        let run = command(&env, "run", agent, "shell").flag("--output-format", "stream-json");
+        let run = if agent.contains('/') { run } else { run.flag("--transport", "two-way") };
+        let run = run.args(["--verify", "go"]).finish();
         run.assert_code(0);
         assert!(run.stderr.contains("identical"), "{agent}: {}", run.stderr);
         assert_eq!(env.log().raw_bytes(), run.stdout, "{agent}");
@@ -103,7 +109,7 @@ fn a_question_is_answered_by_the_policy_on_record_before_the_agent_is_told() {
                 .filter(|event| event["item"]["kind"] == "tool")
                 .map(|event| event["item"]["outcome"]["kind"].clone())
                 .collect();
-            assert_eq!(tools, [outcome], "{agent} {policy}");
+            assert_eq!(tools, [as_told(agent, outcome)], "{agent} {policy}");
             env.assert_nobody_left();
         }
     }
@@ -149,11 +155,50 @@ fn a_policy_decides_before_the_tool_runs_and_says_by_which_rule() {
                 assert_eq!(decided["rule"]["line"], 4);
                 let tools = events(&run, "item.completed");
                 let tool = tools.iter().find(|event| event["item"]["kind"] == "tool").unwrap();
+                let outcome = as_told(agent, outcome);
                 assert_eq!(tool["item"]["outcome"]["kind"], outcome, "{agent} {subcommand}");
                 env.assert_nobody_left();
             }
         }
     }
+}
+
+#[test]
+fn what_an_agent_does_unasked_is_held_against_the_rules() {
+    for (action, code) in [("deny", 1), ("allow", 0)] {
+        let env = with_shims();
+        let run = command(&env, "run", "gemini/acp", "shell")
+            .flag("--policy", rules(&env, action))
+            .args(["go"])
+            .finish();
+        run.assert_code(code);
+        let log = env.log();
+        assert_eq!(log.has("tool_not_asked"), action == "deny", "{:?}", log.names());
+        if action == "deny" {
+            assert_eq!(log.one("tool_not_asked")["decision"]["rule"]["name"], "greeting");
+            assert_eq!(log.last()["outcome"], "internal");
+            assert!(run.stderr.contains("without asking"), "{}", run.stderr);
+        }
+        env.assert_nobody_left();
+    }
+}
+
+#[test]
+fn what_acp_cannot_do_is_said() {
+    let env = with_shims();
+    let table: &[(&str, &[&str], &str)] = &[
+        ("gemini/acp", &["--transport", "pty"], "leave out one of the two"),
+        ("gemini/acp", &["--continue"], "--resume"),
+        ("gemini", &["--login", "key"], "--acp"),
+        ("qwen/acp", &[], "cursor, claude, codex, gemini, opencode"),
+    ];
+    for (agent, args, words) in table {
+        let run =
+            command(&env, "run", agent, "hello").args(args.iter().copied()).args(["x"]).finish();
+        run.assert_code(64);
+        assert!(run.stderr.contains(words), "{agent} {args:?}: {}", run.stderr);
+    }
+    assert!(env.logs().is_empty());
 }
 
 #[test]

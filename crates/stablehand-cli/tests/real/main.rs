@@ -6,6 +6,8 @@
 //! skipped. The fake model and the homes of the programs are the test kit's.
 
 #[cfg(test)]
+mod acp;
+#[cfg(test)]
 mod asked;
 #[cfg(test)]
 mod bytes;

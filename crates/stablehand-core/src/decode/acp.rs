@@ -184,6 +184,11 @@ impl AcpDecoder {
     fn chunk(&mut self, role: TextRole, update: Value<'_>, depth: Depth, out: &mut Vec<EventKind>) {
         let Some(content) = update.get("content") else { return };
         if let Some(text) = content.get("text") {
+            // One tells as a message what came of our wish for a mode, before anything was asked.
+            if !self.stream.in_turn && text.raw().starts_with(b"\"[MODE_UPDATE]") {
+                let text = text.string().unwrap_or_default();
+                return self.stream.notice(NoticeLevel::Info, text, out);
+            }
             return self.stream.piece(role, text, depth, out);
         }
         // An image, a sound, a link: named, since it cannot be shown.

@@ -172,7 +172,8 @@ fn every_trouble_is_known_for_what_it_is() {
                 _ => None,
             });
             assert_eq!(end, Some(expected), "{trouble:?} in {}: {lines:#?}", dialect.name());
-            assert_eq!(code == 0, *dialect == Dialect::CodexApp, "{}", dialect.name());
+            let is_server = matches!(dialect, Dialect::CodexApp | Dialect::Acp);
+            assert_eq!(code == 0, is_server, "{}", dialect.name());
         }
     }
     let mut said = Said::default();
@@ -188,7 +189,7 @@ fn every_trouble_is_known_for_what_it_is() {
 
 #[test]
 fn an_interruption_closes_what_is_open() {
-    for dialect in [Dialect::Claude, Dialect::CodexApp] {
+    for dialect in [Dialect::Claude, Dialect::CodexApp, Dialect::Acp] {
         let mut voice = Voice::new(Identity::invented(), Clock::Invented);
         let mut writer = writer(dialect).unwrap();
         let mut said = Said::default();

@@ -9,7 +9,7 @@ mod manage;
 
 use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm, push_prompt};
-use super::{Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
+use super::{AcpForm, Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
 
@@ -40,6 +40,7 @@ pub(super) static ROW: Row = Row {
         ("DISABLE_ERROR_REPORTING", Some("1")),
     ],
     two_way: Some(TwoWay { dialect: Dialect::Claude, arguments: two_way }),
+    acp: Some(AcpForm { programs: &["claude-agent-acp"], arguments: &[], logins: &[] }),
     tools: ToolsSeen::BeginningAndEnd,
     // It exits with 1 for every failure, and its last line says which.
     exit_codes: &[],

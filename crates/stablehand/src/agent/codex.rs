@@ -8,7 +8,7 @@ mod manage;
 
 use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm, push_prompt};
-use super::{Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
+use super::{AcpForm, Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
 
@@ -24,6 +24,11 @@ pub(super) static ROW: Row = Row {
     workspace: Workspace::StartedThere,
     env: &[],
     two_way: Some(TwoWay { dialect: Dialect::CodexApp, arguments: two_way }),
+    acp: Some(AcpForm {
+        programs: &["codex-acp"],
+        arguments: &[],
+        logins: &[("CODEX_API_KEY", "codex-api-key"), ("OPENAI_API_KEY", "openai-api-key")],
+    }),
     tools: ToolsSeen::BeginningAndEnd,
     // It exits with 1 for every failure of a turn; a flag that it does not know is 2, on its
     // standard error.

@@ -9,7 +9,7 @@ mod manage;
 
 use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm, push_prompt};
-use super::{Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
+use super::{AcpForm, Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
 
@@ -25,6 +25,7 @@ pub(super) static ROW: Row = Row {
     workspace: Workspace::Argument,
     env: &[],
     two_way: None,
+    acp: Some(AcpForm { programs: &["cursor-agent", "agent"], arguments: &["acp"], logins: &[] }),
     tools: ToolsSeen::BeginningAndEnd,
     // It exits with 1 for every failure, and its standard error says which.
     exit_codes: &[],

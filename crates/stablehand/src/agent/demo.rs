@@ -23,6 +23,7 @@ pub(super) static ROW: Row = Row {
     workspace: Workspace::Argument,
     env: &[],
     two_way: None,
+    acp: None,
     tools: ToolsSeen::BeginningAndEnd,
     exit_codes: &[],
     limits: as_they_are,

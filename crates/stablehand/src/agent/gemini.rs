@@ -9,7 +9,7 @@ mod manage;
 
 use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
-use super::{ExitMeaning, Mode, PlanRequest, Row, ToolsSeen, Workspace};
+use super::{AcpForm, ExitMeaning, Mode, PlanRequest, Row, ToolsSeen, Workspace};
 use stablehand_core::Dialect;
 use stablehand_core::event::FailureKind;
 use stablehand_core::monitor::Limits;
@@ -28,6 +28,11 @@ pub(super) static ROW: Row = Row {
     workspace: Workspace::StartedThere,
     env: &[("GEMINI_CLI_NO_RELAUNCH", Some("true"))],
     two_way: None,
+    acp: Some(AcpForm {
+        programs: &["gemini"],
+        arguments: &["--acp"],
+        logins: &[("GEMINI_API_KEY", "gemini-api-key")],
+    }),
     tools: ToolsSeen::BeginningAndEnd,
     exit_codes: &[
         ExitMeaning {

@@ -7,7 +7,7 @@ mod manage;
 
 use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
-use super::{Mode, PlanRequest, Row, ToolsSeen, Workspace};
+use super::{AcpForm, Mode, PlanRequest, Row, ToolsSeen, Workspace};
 use stablehand_core::Dialect;
 use stablehand_core::monitor::Limits;
 use std::ffi::OsString;
@@ -24,6 +24,7 @@ pub(super) static ROW: Row = Row {
     workspace: Workspace::StartedThere,
     env: &[("OPENCODE_DISABLE_AUTOUPDATE", Some("1"))],
     two_way: None,
+    acp: Some(AcpForm { programs: &["opencode"], arguments: &["acp"], logins: &[] }),
     tools: ToolsSeen::AfterTheFact,
     exit_codes: &[],
     limits,

@@ -34,6 +34,8 @@ pub struct PlanRequest {
     pub partial_output: bool,
     /// One turn, or a conversation with one process.
     pub form: Form,
+    /// How the agent logs in, in its own word, where it wants that said.
+    pub login: Option<String>,
     /// More arguments, as they are.
     pub extra: Vec<OsString>,
 }
@@ -46,6 +48,24 @@ pub enum Form {
     OneTurn,
     /// Any number: the agent listens, asks for permission, and can be interrupted in mid-turn.
     TwoWay,
+    /// The same in the Agent Client Protocol.
+    Acp,
+}
+
+impl Form {
+    /// Whether it does some things without asking, however it is told to ask. In its own protocol
+    /// an agent can be told to ask about everything; the other has no word for that.
+    pub fn acts_unasked(self) -> bool {
+        self == Form::Acp
+    }
+
+    /// Whether the agent listens while it works.
+    pub fn listens(self) -> bool {
+        match self {
+            Form::OneTurn => false,
+            Form::TwoWay | Form::Acp => true,
+        }
+    }
 }
 
 /// What an agent may do at all.
@@ -114,6 +134,28 @@ pub enum PlanError {
         /// The modes that it has.
         has: String,
     },
+    /// It does not speak the Agent Client Protocol.
+    #[error("{agent} does not speak the Agent Client Protocol")]
+    NoAcp {
+        /// Which agent.
+        agent: &'static str,
+        /// The agents that do.
+        able: String,
+    },
+    /// It cannot be asked for its latest session.
+    #[error("{agent} cannot be asked for its latest session in the Agent Client Protocol")]
+    NoLatest {
+        /// Which agent.
+        agent: &'static str,
+    },
+    /// Where it is to work cannot be found out.
+    #[error("failed to find out where `{}` is", folder.display())]
+    NoPlace {
+        /// The folder that was named.
+        folder: PathBuf,
+        /// What went wrong.
+        source: std::io::Error,
+    },
     /// The agent takes one turn a process.
     #[error("{agent} takes one turn a process and cannot be talked to while it runs")]
     NotTwoWay {
@@ -140,12 +182,21 @@ impl Agent {
     pub fn plan(self, program: PathBuf, request: &PlanRequest) -> Result<Plan, PlanError> {
         let row = self.row();
         self.check(request)?;
-        let (args, dialect, opening) = match (request.form, &row.two_way) {
-            (Form::OneTurn, _) => ((row.arguments)(request), row.dialect, None),
-            (Form::TwoWay, Some(way)) => {
+        let (args, dialect, opening) = match request.form {
+            Form::OneTurn => ((row.arguments)(request), row.dialect, None),
+            Form::TwoWay => {
+                let way = row.two_way.as_ref().ok_or_else(|| not_two_way(self))?;
                 ((way.arguments)(request), way.dialect, Some(opening(request)))
             }
-            (Form::TwoWay, None) => return Err(not_two_way(self)),
+            Form::Acp if request.continue_latest => {
+                return Err(PlanError::NoLatest { agent: self.name() });
+            }
+            Form::Acp => {
+                let acp = row.acp.as_ref().ok_or_else(|| no_acp(self))?;
+                let mut args = words(acp.arguments);
+                args.extend(request.extra.iter().cloned());
+                (args, Dialect::Acp, Some(whole_opening(request)?))
+            }
         };
         let env = row.env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
         let cwd = request.workspace.clone().filter(|_| row.workspace == Workspace::StartedThere);
@@ -192,8 +243,23 @@ fn opening(request: &PlanRequest) -> Opening {
             (false, Some(Mode::Edit)) => Access::Workspace,
             (false, None) => Access::Asked,
         },
-        login: None,
+        login: request.login.clone(),
     }
+}
+
+/// The same for whoever has to be told where to work with every word of the path.
+fn whole_opening(request: &PlanRequest) -> Result<Opening, PlanError> {
+    let here = request.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+    let whole = std::path::absolute(&here)
+        .and_then(|path| path.canonicalize().or(Ok(path)))
+        .map_err(|source| PlanError::NoPlace { folder: here, source })?;
+    Ok(Opening { cwd: Some(whole.to_string_lossy().into_owned()), ..opening(request) })
+}
+
+fn no_acp(agent: Agent) -> PlanError {
+    let able = Agent::ALL.iter().filter(|agent| agent.row().acp.is_some());
+    let able: Vec<_> = able.map(|agent| agent.name()).collect();
+    PlanError::NoAcp { agent: agent.name(), able: able.join(", ") }
 }
 
 /// The beginning of a list of arguments.

@@ -20,6 +20,7 @@ pub(super) static ROW: Row = Row {
     workspace: Workspace::StartedThere,
     env: &[],
     two_way: None,
+    acp: None,
     tools: ToolsSeen::BeginningAndEnd,
     exit_codes: &[],
     limits: as_they_are,

@@ -126,6 +126,7 @@ pub(super) fn conclude(
             StopReason::LogFailed
             | StopReason::SessionTaken
             | StopReason::HooksInactive
+            | StopReason::Unasked
             | StopReason::KeeperLost,
         ) => ending(SessionEnd::Internal, EndedBy::Supervisor),
         Some(StopReason::Verdict(kind)) => {

@@ -39,6 +39,8 @@ pub(super) enum StopReason {
     SessionTaken,
     /// Hooks were to hold it, and it does not call them.
     HooksInactive,
+    /// It has done something that it should have asked for.
+    Unasked,
     /// Somebody killed our keeper; nobody can prove any more that the tree is gone.
     KeeperLost,
 }
@@ -53,6 +55,7 @@ impl StopReason {
             StopReason::LogFailed => "the log cannot be written".into(),
             StopReason::SessionTaken => "another run has this session".into(),
             StopReason::HooksInactive => "it does not run its hooks".into(),
+            StopReason::Unasked => "it acted without asking".into(),
             StopReason::KeeperLost => "its keeper is gone".into(),
         }
     }

@@ -4,7 +4,7 @@
 //! question is comes from the decoder's events, as for everybody. Which questions wait, and what
 //! becomes of them, is [`super::approvals`]'.
 
-use super::approvals::{Asked, Asker};
+use super::approvals::{Approvals, Asked, Asker};
 use super::stop::StopReason;
 use super::{Driver, PromptWriter, notes};
 use crate::control::Request;
@@ -12,13 +12,15 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use stablehand_core::Moment;
-use stablehand_core::event::{EventKind, ItemBody, Tool, TurnEnd};
+use stablehand_core::event::{EventKind, ItemBody, Outcome, Tool, ToolKind, TurnEnd};
 use stablehand_core::id::CallId;
 use stablehand_core::json::Object;
 use stablehand_core::monitor::Input;
+use stablehand_core::policy::Action;
 use stablehand_core::record::Level;
 use stablehand_core::settings::context::before;
 use stablehand_core::speak::{Answer, Opening, Speak, Unanswerable};
+use stablehand_core::text::excerpt;
 use stablehand_core::time::human;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -36,6 +38,9 @@ pub struct TalkSpec {
     pub stays: bool,
     /// What stands in front of the first prompt, where that comes only later.
     pub context: Option<String>,
+    /// Whether the agent does some things without asking, however it is told to ask: rules are then
+    /// held against what it did.
+    pub acts_unasked: bool,
 }
 
 /// What was said to the agent, for the record.
@@ -89,6 +94,12 @@ pub(super) struct Talk {
     settled: Vec<String>,
     /// Calls that have begun and are not over: what a question is about.
     calls: VecDeque<Tool>,
+    /// Whether it may have done something without asking.
+    acts_unasked: bool,
+    /// Calls that it has asked about.
+    asked_about: VecDeque<CallId>,
+    /// Calls that were over with the last chunk, and had not been asked about.
+    unasked: Vec<Tool>,
     /// A turn ended with the last chunk.
     ended: bool,
     /// What the speaker said to the last chunk.
@@ -109,6 +120,9 @@ impl Talk {
             asked: Vec::new(),
             settled: Vec::new(),
             calls: VecDeque::new(),
+            acts_unasked: spec.acts_unasked,
+            asked_about: VecDeque::new(),
+            unasked: Vec::new(),
             ended: false,
             replies: Vec::new(),
             cancel_by: None,
@@ -125,6 +139,10 @@ impl Talk {
     pub(super) fn saw(&mut self, event: &EventKind) {
         match event {
             EventKind::ApprovalRequested { id, call, what, options, tool, .. } => {
+                if self.asked_about.len() == MOST_CALLS {
+                    self.asked_about.pop_front();
+                }
+                self.asked_about.extend(call.clone());
                 self.asked.push(Put {
                     id: id.clone(),
                     call: call.clone(),
@@ -145,6 +163,17 @@ impl Talk {
             EventKind::ItemCompleted { item } => {
                 if let ItemBody::Tool(tool) = &item.body {
                     self.calls.retain(|open| open.call != tool.call);
+                    let was_made =
+                        matches!(tool.outcome, Some(Outcome::Success | Outcome::Failure { .. }));
+                    let is_thought =
+                        matches!(tool.tool_kind, ToolKind::Think | ToolKind::SwitchMode);
+                    if self.acts_unasked
+                        && was_made
+                        && !is_thought
+                        && !self.asked_about.contains(&tool.call)
+                    {
+                        self.unasked.push((**tool).clone());
+                    }
                 }
             }
             EventKind::TurnEnded { .. } => {
@@ -243,6 +272,7 @@ impl Driver<'_> {
         let asked = std::mem::take(&mut talk.asked);
         let settled = std::mem::take(&mut talk.settled);
         let ended = std::mem::take(&mut talk.ended);
+        let unasked = std::mem::take(&mut talk.unasked);
         let overdue = talk.cancel_by.take_if(|by| *by <= now).is_some();
         self.say(Said::Reply, &replies);
         for id in settled {
@@ -250,6 +280,9 @@ impl Driver<'_> {
         }
         for put in asked {
             self.asked_in_talk(put, now);
+        }
+        for tool in unasked {
+            self.judge_unasked(&tool, now);
         }
         if overdue {
             let text =
@@ -268,13 +301,33 @@ impl Driver<'_> {
         }
     }
 
+    /// What the agent did of its own accord the rules must allow, or it is not held by them. Nobody
+    /// can take it back; but it does nothing more.
+    fn judge_unasked(&mut self, tool: &Tool, now: Moment) {
+        let Approvals::Policy { gate, .. } = &self.spec.approvals else { return };
+        let decision = gate.judge_call(Some(tool), &Value::Null, None);
+        if decision.action == Action::Allow || self.stop.reason().is_some() {
+            return;
+        }
+        let text = format!(
+            "the agent used a tool without asking, which the rules do not allow, so it is stopped: \
+             {} {}",
+            excerpt(tool.name.as_bytes(), 60),
+            excerpt(tool.headline().as_bytes(), 200)
+        );
+        let fields = json!({ "call_id": tool.call, "decision": decision, "text": text });
+        self.log.decide(Level::Error, "tool_not_asked", &fields, None);
+        self.stop.kill(StopReason::Unasked, now);
+    }
+
     fn asked_in_talk(&mut self, put: Put, now: Moment) {
         let Some(talk) = &self.talk else { return };
         if !talk.speaker.is_open(&put.id) {
             return; // The speaker has declined it already.
         }
         // What the stream has told of the call is more than what the question says.
-        let told = talk.calls.iter().find(|tool| Some(&tool.call) == put.call.as_ref());
+        // Of several announcements of a call the last knows most.
+        let told = talk.calls.iter().rfind(|tool| Some(&tool.call) == put.call.as_ref());
         let tool = told.cloned().map(Box::new).or(put.tool);
         let asked = Asked {
             id: &put.id,

@@ -94,6 +94,7 @@ pub struct SessionBuilder {
     patience: Option<Duration>,
     program: Option<PathBuf>,
     request: PlanRequest,
+    acp: bool,
     limits: Option<Limits>,
     stages: Stages,
     log_dir: Option<PathBuf>,
@@ -116,6 +117,7 @@ impl SessionBuilder {
             patience: Some(PATIENCE),
             program: None,
             request: PlanRequest { partial_output: true, ..PlanRequest::default() },
+            acp: false,
             limits: None,
             stages: Stages::default(),
             log_dir: None,
@@ -157,6 +159,19 @@ impl SessionBuilder {
     /// The agent's program; from the search path where nobody says otherwise.
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = Some(program.into());
+        self
+    }
+
+    /// Speaks the Agent Client Protocol with the agent, where it can, and not its own.
+    pub fn acp(mut self, wanted: bool) -> Self {
+        self.acp = wanted;
+        self
+    }
+
+    /// How the agent logs in, in its own word, where it wants that said
+    /// ([`Agent::login`](crate::agent::Agent::login)).
+    pub fn login(mut self, method: Option<String>) -> Self {
+        self.request.login = method;
         self
     }
 
@@ -350,16 +365,21 @@ impl SessionBuilder {
         around: Surroundings,
     ) -> Result<Runs, StartError> {
         let row = self.agent.row();
+        let form = match (self.acp, &row.two_way) {
+            (true, _) => Form::Acp,
+            (false, Some(_)) => Form::TwoWay,
+            (false, None) => Form::OneTurn,
+        };
         let program = match self.program {
             Some(program) => program,
             None if row.programs.is_empty() => {
                 return Err(StartError::NoProgram { agent: row.name });
             }
-            None => self.agent.find(around.path.as_deref())?,
+            None => self.agent.find(around.path.as_deref(), form)?,
         };
-        let can_talk = row.two_way.is_some();
+        let can_talk = form.listens();
         let mut request = self.request;
-        request.form = if can_talk { Form::TwoWay } else { Form::OneTurn };
+        request.form = form;
         request.force |= matches!(self.policy, Policy::Allow) && !can_talk;
         request.asks_always = matches!(self.policy, Policy::Rules(_));
         if request.asks_always && !can_talk {

@@ -46,6 +46,7 @@ impl Runs {
     pub(super) fn dialect(&self) -> Dialect {
         let row = self.agent.row();
         match (self.request.form, &row.two_way) {
+            (Form::Acp, _) => Dialect::Acp,
             (Form::TwoWay, Some(way)) => way.dialect,
             _ => row.dialect,
         }
@@ -60,7 +61,7 @@ impl Runs {
     ) -> RunReport {
         let mut prompt = self.prompt.take();
         // An agent that takes one turn a process is not started before there is one.
-        if prompt.is_none() && self.request.form == Form::OneTurn {
+        if prompt.is_none() && !self.request.form.listens() {
             match wait_for_prompt(requests) {
                 Next::Prompt(text) => prompt = Some(text),
                 Next::End => return RunReport::without_run(SessionEnd::Success),
@@ -77,7 +78,7 @@ impl Runs {
             // that takes a single turn.
             let continued = report.continued.take();
             self.continuations = std::mem::take(&mut report.continuations);
-            let finished = self.request.form == Form::TwoWay && report.finished;
+            let finished = self.request.form.listens() && report.finished;
             let over = !self.conversation || finished || is_final(&report);
             if over && continued.is_none() {
                 return report;
@@ -120,6 +121,7 @@ impl Runs {
                 opening,
                 stays: self.conversation,
                 context,
+                acts_unasked: self.request.form.acts_unasked(),
             }),
             approvals: self.approvals.clone(),
             hooks: None,

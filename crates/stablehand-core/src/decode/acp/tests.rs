@@ -305,6 +305,8 @@ fn everything_else_that_the_protocol_knows() {
         r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"image","mimeType":"image/png","data":"AA=="}}"#,
     );
     assert_eq!(said(&in_session(&[&picture])), "[image: image/png]");
+    let mode = chunk("agent_message_chunk", "[MODE_UPDATE] yolo");
+    assert_eq!(names(&in_session(&[&mode])), ["item.completed"]);
     let strange = [
         r#"{"jsonrpc":"2.0","method":"session/dance","params":{}}"#,
         r#"{"jsonrpc":"2.0","id":4,"method":"session/dance","params":{}}"#,

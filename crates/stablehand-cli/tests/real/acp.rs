@@ -1,0 +1,143 @@
+//! The real programs, spoken with in the Agent Client Protocol.
+
+use crate::support::{Told, command, told, with};
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+use stablehand_testkit::llm::scene::{CHORES, HELLO, SHELL_COMMAND, TOOLS_DONE};
+use stablehand_testkit::real::{Real, RealAgent};
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// One test for each program and each case.
+macro_rules! for_each_speaker {
+    ($($case:ident),* $(,)?) => {$(
+        mod $case {
+            use crate::support::with;
+            use stablehand_testkit::real::RealAgent;
+
+            #[test]
+            fn gemini() {
+                with(RealAgent::Gemini, super::$case);
+            }
+            #[test]
+            fn opencode() {
+                with(RealAgent::OpenCode, super::$case);
+            }
+        }
+    )*};
+}
+
+for_each_speaker!(hello, shell, interrupted_in_a_tool, allowed, denied);
+
+/// The calls that were completed. A call may be announced again, to tell more of it.
+fn calls(told: &Told) -> Vec<&Value> {
+    let items = told.all("item.completed").into_iter().map(|event| &event["item"]);
+    items.filter(|item| item["kind"] == "tool").collect()
+}
+
+fn hello(real: &Real) {
+    let told = told(real.run("hello").args(["--acp", "Say hello."]));
+    told.assert_success();
+    assert_eq!(told.messages(), [HELLO]);
+    assert!(!told.session().is_empty());
+    assert_eq!(told.one("process.exited")["forced"], false);
+    let used = told.one("turn.ended").pointer("/usage/turn/output").and_then(Value::as_u64);
+    assert!(used > Some(0), "{:#?}", told.events);
+    assert_eq!(real.llm.main_requests()[0].prompt(), "Say hello.");
+    let log = real.env.log();
+    assert_eq!(log.one("run_ended")["outcome"], "success");
+    assert_eq!(log.one("log_opened")["dialect"], "acp");
+}
+
+fn shell(real: &Real) {
+    let told = told(real.run("shell").args(["--acp", "Run it."]));
+    told.assert_success();
+    let calls = calls(&told);
+    assert_eq!(calls.len(), 1, "{:#?}", told.events);
+    assert_eq!(calls[0]["tool_kind"], "execute");
+    assert_eq!(calls[0]["outcome"]["kind"], "success");
+    if real.agent != RealAgent::Gemini {
+        assert!(command(calls[0]).contains(SHELL_COMMAND), "{}", calls[0]);
+        let output = calls[0]["output"].as_str().unwrap();
+        assert!(output.contains("neigh") && output.contains("whinny"), "{output}");
+    }
+    assert_eq!(*told.messages().last().unwrap(), TOOLS_DONE);
+    assert!(real.llm.main_requests()[1].body.contains("neigh"));
+}
+
+/// What was said before is known to the model, and is not told again.
+#[test]
+fn opencode_resumes() {
+    with(RealAgent::OpenCode, resumed);
+}
+
+fn resumed(real: &Real) {
+    let first = told(real.run("hello").args(["--acp", "The pony is called Dapple."]));
+    first.assert_success();
+    let session = first.session();
+    let second =
+        told(real.run("shell").flag("--resume", &session).args(["--acp", "What is its name?"]));
+    second.assert_success();
+    assert_eq!(second.session(), session);
+    assert_eq!(*second.messages().last().unwrap(), TOOLS_DONE);
+    assert!(!second.messages().contains(&HELLO));
+    let request =
+        real.llm.main_requests().into_iter().find(|heard| heard.scene == "shell").unwrap();
+    assert!(request.body.contains("Dapple") && request.body.contains(HELLO), "{}", request.body);
+}
+
+fn interrupted_in_a_tool(real: &Real) {
+    let mut running = real.run("long-tool").args(["--acp", "Run it."]).start();
+    let since = Instant::now();
+    let is_sleeper = |line: &String| line.trim_end().ends_with(" -c import time; time.sleep(300)");
+    while !real.living().values().any(is_sleeper) {
+        assert!(
+            running.is_running() && since.elapsed() < Duration::from_mins(1),
+            "no long command among {:#?}\n{}",
+            real.living(),
+            real.env.log_tail()
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    running.signal(Signal::SIGINT);
+    running.finish().assert_code(130).assert_within(Duration::from_secs(80));
+    assert_eq!(real.env.log().one("run_ended")["outcome"], "interrupted");
+}
+
+/// Does the chores under rules; which of them were done, and what was answered.
+fn chores(real: &Real, rules: &str) -> ([bool; 2], Vec<String>) {
+    if real.agent == RealAgent::OpenCode {
+        let config = real.env.home().join(".config/opencode");
+        fs::create_dir_all(&config).unwrap();
+        let asks = json!({ "permission": { "bash": "ask" } });
+        fs::write(config.join("config.json"), asks.to_string()).unwrap();
+    }
+    let file = real.env.path("rules.toml");
+    fs::write(&file, rules).unwrap();
+    let prompt = format!("Do the chores in {}", real.env.work().display());
+    let run = real.stablehand("run", "chores").flag("--policy", file).args(["--acp", &prompt]);
+    told(run).finished.assert_code(0);
+    let log = real.env.log();
+    assert!(!log.has("tool_not_asked"), "{:?}", log.names());
+    let answers = log.all("approval_resolved").into_iter();
+    let answers = answers.map(|record| record["choice"].as_str().unwrap().to_owned()).collect();
+    let done = |command: &str| real.env.work().join(command.trim_start_matches("touch ")).exists();
+    (CHORES.map(done), answers)
+}
+
+/// What the agent asks for, the rules allow.
+fn allowed(real: &Real) {
+    let (done, answers) = chores(real, "[policy]\ndefault = \"allow\"\n");
+    assert_eq!(done, [true, true]);
+    assert!(!answers.is_empty() && answers.iter().all(|answer| answer == "allow"), "{answers:?}");
+}
+
+/// Or deny. `OpenCode` ends its turn then; Gemini never says which command it asks about, so that a
+/// rule about one command holds for all.
+fn denied(real: &Real) {
+    let rules = "[policy]\ndefault = \"allow\"\n[[policy.rule]]\ncommand = \"touch mucked-out\"\n\
+                 action = \"deny\"\nreason = \"not today\"\n";
+    let (done, answers) = chores(real, rules);
+    assert_eq!(done, [false, false]);
+    assert_eq!(answers.first().map(String::as_str), Some("deny"));
+}
