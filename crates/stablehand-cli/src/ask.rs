@@ -172,6 +172,8 @@ pub struct Asking {
     notes: Sender<Note>,
     thread: Option<JoinHandle<()>>,
     ruled: bool,
+    /// A program answers, which is quicker than a person.
+    is_program: bool,
 }
 
 impl Asking {
@@ -202,12 +204,13 @@ impl Asking {
                 thread.spawn(move || program.run())?
             }
         };
-        Ok(Some(Asking { notes, thread: Some(thread), ruled }))
+        let is_program = matches!(attendant.who, Who::Program(_));
+        Ok(Some(Asking { notes, thread: Some(thread), ruled, is_program }))
     }
 
     /// Where events go in.
     pub fn feed(&self) -> Feed {
-        Feed::new(self.notes.clone(), self.ruled)
+        Feed::new(self.notes.clone(), self.ruled, self.is_program)
     }
 
     /// Waits until no question is on the screen, after all that was fed so far.

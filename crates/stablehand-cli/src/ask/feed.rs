@@ -58,6 +58,9 @@ pub(super) struct Resolved {
 pub struct Feed {
     notes: Sender<Note>,
     ruled: bool,
+    /// Whether it is told before anybody is shown anything: the answer to a question may come the
+    /// moment that the question is read.
+    is_first: bool,
     /// Calls that have begun.
     calls: VecDeque<Tool>,
     /// What questions that were not handed on are about.
@@ -65,8 +68,8 @@ pub struct Feed {
 }
 
 impl Feed {
-    pub(super) fn new(notes: Sender<Note>, ruled: bool) -> Feed {
-        Feed { notes, ruled, calls: VecDeque::new(), heard: VecDeque::new() }
+    pub(super) fn new(notes: Sender<Note>, ruled: bool, is_first: bool) -> Feed {
+        Feed { notes, ruled, is_first, calls: VecDeque::new(), heard: VecDeque::new() }
     }
 
     /// Whether the event begins or ends a question; then what was shown before it is to be seen first.
@@ -140,7 +143,7 @@ fn push<T>(list: &mut VecDeque<T>, what: T) {
     list.push_back(what);
 }
 
-/// A face, and whoever asks beside it: what belongs before a question is shown before it.
+/// A face, and whoever asks beside it: what belongs before a question to a person is shown before it.
 pub struct Told {
     face: Option<Box<dyn Show>>,
     feed: Option<Feed>,
@@ -161,6 +164,9 @@ impl std::fmt::Debug for Told {
 
 impl Show for Told {
     fn event(&mut self, event: &Event) -> io::Result<()> {
+        if let Some(feed) = self.feed.as_mut().filter(|feed| feed.is_first) {
+            feed.event(event);
+        }
         if let Some(face) = &mut self.face {
             face.event(event)?;
         }
@@ -168,7 +174,9 @@ impl Show for Told {
             if let Some(face) = self.face.as_mut().filter(|_| feed.concerns(event)) {
                 face.pause()?;
             }
-            feed.event(event);
+            if !feed.is_first {
+                feed.event(event);
+            }
         }
         Ok(())
     }

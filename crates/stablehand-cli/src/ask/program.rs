@@ -96,6 +96,8 @@ pub(super) struct Program {
     skipping: bool,
     lines: u64,
     gone: bool,
+    /// Nothing comes any more.
+    is_over: bool,
     open: Vec<(String, Option<Box<Tool>>, String)>,
 }
 
@@ -120,6 +122,7 @@ impl Program {
             skipping: false,
             lines: 0,
             gone: false,
+            is_over: false,
             open: Vec::new(),
         })
     }
@@ -127,14 +130,11 @@ impl Program {
     /// Listens until nothing comes any more.
     pub(super) fn run(mut self) {
         loop {
-            while let Some(note) = self.notes.next() {
-                if matches!(note, Note::End) {
-                    self.write();
-                    return;
-                }
-                self.take(note);
-            }
+            self.take_notes();
             self.write();
+            if self.is_over {
+                return;
+            }
             let mut wanted = PollFlags::POLLIN;
             if !self.unsent.is_empty() {
                 wanted |= PollFlags::POLLOUT;
@@ -148,6 +148,12 @@ impl Program {
             if events.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR) {
                 self.read();
             }
+        }
+    }
+
+    fn take_notes(&mut self) {
+        while let Some(note) = self.notes.next() {
+            self.take(note);
         }
     }
 
@@ -175,7 +181,8 @@ impl Program {
             Note::Rest(done) => {
                 let _tired_of_waiting = done.send(());
             }
-            Note::Began | Note::End => {}
+            Note::End => self.is_over = true,
+            Note::Began => {}
         }
     }
 
@@ -213,7 +220,11 @@ impl Program {
                 }
                 self.left();
             }
-            Ok(count) => self.bytes(block.get(..count).unwrap_or_default()),
+            Ok(count) => {
+                // What it answers was asked before, and is among these.
+                self.take_notes();
+                self.bytes(block.get(..count).unwrap_or_default());
+            }
             Err(Errno::EINTR | Errno::EAGAIN) => {}
             Err(_) => self.left(),
         }
