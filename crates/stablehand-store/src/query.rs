@@ -17,7 +17,7 @@ mod terms;
 pub use logs::{LogFile, LogRun};
 pub use named::Named;
 pub use search::{Count, Found, FoundSession, Match, MatchedTool, Order, Search};
-pub use sessions::{Brief, Session, Spent, short_ids_of_all};
+pub use sessions::{Brief, Session, Spent};
 pub use snippet::{Snippet, snippet};
 pub use stats::{Figures, Group, Stats, Times, ToolFigures, Verdicts};
 pub use terms::{Term, Terms};

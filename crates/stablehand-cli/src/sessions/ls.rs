@@ -13,7 +13,7 @@ use crate::redact::redactor;
 use serde::Serialize;
 use stablehand::redact::Redactor;
 use stablehand_core::event::Tokens;
-use stablehand_store::query::{Brief, Session, Spent, short_ids_of_all};
+use stablehand_store::query::{Brief, Session, Spent};
 use stablehand_store::{Store, StoreError};
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write as _};
@@ -90,10 +90,8 @@ pub(super) fn main(args: &LsArgs) -> Result<u8, Failure> {
     let limit = args.limit.unwrap_or(if on_terminal { SCREENFUL } else { usize::MAX });
     let folder = args.place.folder(&env)?;
     let answer = fresh::ask(&env, &folder, Pace::Soon, |store| {
-        if filter.is_open() && outcomes.is_empty() && limit == usize::MAX {
-            let sessions = store.all_sessions()?;
-            let shorts = short_ids_of_all(&ids(&sessions));
-            let listed = list(sessions, shorts);
+        if outcomes.is_empty() && limit == usize::MAX {
+            let listed = list(store.all_sessions(&filter)?);
             let all = listed.len();
             return Ok((listed, all));
         }
@@ -102,8 +100,9 @@ pub(super) fn main(args: &LsArgs) -> Result<u8, Failure> {
         let all = briefs.len();
         briefs.truncate(limit);
         let sessions = store.sessions(&briefs)?;
-        let shorts = store.short_ids(&ids(&sessions))?;
-        Ok((list(sessions, shorts), all))
+        let ids: Vec<&str> = sessions.iter().map(|it| it.chat.as_str()).collect();
+        let shorts = store.short_ids(&ids)?;
+        Ok((list(sessions.into_iter().zip(shorts).collect()), all))
     })?;
     let (mut listed, all) = answer.unwrap_or_default();
     let redactor = redactor(&[]);
@@ -182,12 +181,8 @@ fn choose(store: &Store, briefs: &mut Vec<Brief>, outcomes: &[String]) -> Result
     Ok(())
 }
 
-fn ids(sessions: &[Session]) -> Vec<&str> {
-    sessions.iter().map(|it| it.chat.as_str()).collect()
-}
-
-fn list(sessions: Vec<Session>, shorts: Vec<String>) -> Vec<Listed> {
-    let listed = sessions.into_iter().zip(shorts).map(|(session, short)| {
+fn list(sessions: Vec<(Session, String)>) -> Vec<Listed> {
+    let listed = sessions.into_iter().map(|(session, short)| {
         let log = session.logs.last().map_or(Path::new(""), PathBuf::as_path);
         let outcome = standing(session.outcome.as_deref(), &session.source, log);
         Listed { session, outcome, short }

@@ -179,42 +179,79 @@ impl Store {
         })
     }
 
-    /// All that there are, the one with the latest news first: one pass over all runs.
-    pub fn all_sessions(&self) -> Result<Vec<Session>, StoreError> {
-        let mut sessions = self.every_session()?;
-        sessions.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.chat.cmp(&b.chat)));
+    /// All that fit, the one with the latest news first, each with as much of its id as tells it from
+    /// all others: one pass over all runs.
+    pub fn all_sessions(&self, filter: &Filter) -> Result<Vec<(Session, String)>, StoreError> {
+        let mut sessions = self.every_session(filter)?;
+        sessions.sort_by(|(a, _), (b, _)| b.last.cmp(&a.last).then_with(|| a.chat.cmp(&b.chat)));
         Ok(sessions)
     }
 
     /// Many of them by that pass.
     fn many_sessions(&self, briefs: &[Brief]) -> Result<Vec<Session>, StoreError> {
-        let every = self.every_session()?;
+        let every = self.every_session(&Filter::default())?;
         let find = |brief: &Brief| {
             let name = (&brief.chat, &brief.agent);
-            every.binary_search_by(|it| (&it.chat, &it.agent).cmp(&name)).ok()
+            every.binary_search_by(|(it, _)| (&it.chat, &it.agent).cmp(&name)).ok()
         };
         let places: Vec<usize> = briefs.iter().filter_map(find).collect();
-        let mut every: Vec<Option<Session>> = every.into_iter().map(Some).collect();
+        let mut every: Vec<_> = every.into_iter().map(|(session, _)| Some(session)).collect();
         Ok(places.into_iter().filter_map(|place| every.get_mut(place)?.take()).collect())
     }
 
     /// In the order of their names.
-    fn every_session(&self) -> Result<Vec<Session>, StoreError> {
+    fn every_session(&self, filter: &Filter) -> Result<Vec<(Session, String)>, StoreError> {
         let mut runs: Vec<RunOf> = self.ask(|db| {
             let mut ask = db.prepare_cached(RUNS)?;
             ask.query_map([], read)?.collect()
         })?;
         runs.sort_by(|a, b| a.name().cmp(&b.name()));
-        let mut sessions = Vec::with_capacity(runs.len());
-        let mut own: Vec<RunOf> = Vec::new();
+        let mut groups: Vec<Vec<RunOf>> = Vec::new();
         for run in runs {
-            if own.first().is_some_and(|first| first.name() != run.name()) {
-                sessions.extend(fold(std::mem::take(&mut own)));
+            match groups.last_mut() {
+                Some(own) if own.first().is_some_and(|it| it.name() == run.name()) => own.push(run),
+                _ => groups.push(vec![run]),
             }
-            own.push(run);
         }
-        sessions.extend(fold(own));
-        Ok(sessions)
+        let shorts = {
+            let chats: Vec<&str> =
+                groups.iter().map(|own| own.first().map_or("", |it| it.name().0)).collect();
+            short_in_order(&chats)
+        };
+        let values = filter.values();
+        let fitting = groups.into_iter().zip(shorts).filter(|(own, _)| filter.fits(&values, own));
+        Ok(fitting.filter_map(|(own, short)| Some((fold(own)?, short))).collect())
+    }
+}
+
+impl Filter {
+    /// Whether the session of these runs fits: what [`BRIEFS`] asks for, where all runs are there
+    /// already.
+    fn fits(&self, values: &Values, runs: &[RunOf]) -> bool {
+        let any = |fits: &dyn Fn(&Session) -> bool| runs.iter().any(|run| fits(&run.session));
+        let newest = runs.iter().max_by_key(|run| (run.session.source == OURS, run.session.last));
+        let source = newest.map(|run| run.session.source.as_str());
+        let small = |text: &str| text.to_ascii_lowercase();
+        let is_in = |path: &str, folder: &str| {
+            path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.agent.as_ref().is_none_or(|agent| any(&|it| it.agent == *agent))
+            && self.source.as_deref().is_none_or(|wanted| source == Some(wanted))
+            && (self.since.is_none() && self.until.is_none()
+                || any(&|it| {
+                    self.since.is_none_or(|since| it.last >= since)
+                        && self.until.is_none_or(|until| it.started < until)
+                }))
+            && self.model.as_ref().is_none_or(|model| {
+                any(&|it| it.model.as_ref().is_some_and(|it| small(it).contains(&small(model))))
+            })
+            && values.folder.as_ref().is_none_or(|folder| {
+                let folders = [Some(folder), values.folder2.as_ref()];
+                any(&|it| {
+                    let path = it.workspace.as_deref();
+                    path.is_some_and(|it| folders.iter().flatten().any(|folder| is_in(it, folder)))
+                })
+            })
     }
 }
 
@@ -244,12 +281,18 @@ impl Store {
     }
 }
 
-/// Of each id of all as much as tells it from the others, in their order.
-pub fn short_ids_of_all(chats: &[&str]) -> Vec<String> {
-    let mut all = chats.to_vec();
-    all.sort_unstable();
-    all.dedup();
-    short_among(&all, chats)
+/// Of each id as much as tells it from the others, which are in order; the same may come again.
+fn short_in_order(chats: &[&str]) -> Vec<String> {
+    let mut shorts = Vec::with_capacity(chats.len());
+    let mut before = None;
+    for same in chats.chunk_by(|a, b| a == b) {
+        let after = chats.get(shorts.len() + same.len()).copied();
+        let Some(chat) = same.first() else { continue };
+        let short = shortened(chat, before, after);
+        shorts.extend(std::iter::repeat_n(short, same.len()));
+        before = Some(*chat);
+    }
+    shorts
 }
 
 /// Of each id as much as tells it from all, which are in order.

@@ -173,6 +173,55 @@ fn filters_hold() -> Any {
     Ok(())
 }
 
+/// A list of all is made in another way than one of some, and has the same in it.
+#[test]
+fn both_ways_to_list_agree() -> Any {
+    let other = log("b", 5000, 1, 2).replace(r#""agent":"cursor""#, r#""agent":"claude""#);
+    let far = log("c", 9000, 1, 2).replace("/home/rider", "/srv/barn");
+    let again = log("d", 9500, 2, 1).replace("d-s1", "a-s0");
+    let logs = [("a", log("a", 0, 2, 2)), ("b", other), ("c", far), ("d", again)];
+    let (_folder, store) = index(&logs)?;
+    let at = |second: i64| Some(UnixMillis(1_700_000_000_000 + second * 1000));
+    let agents = [None, Some("claude"), Some("nobody")];
+    let times = [(None, None), (at(4000), None), (None, at(4000)), (at(4000), at(9100))];
+    let folders: [&[&str]; 7] = [
+        &[],
+        &["/"],
+        &["/home"],
+        &["/home/ride"],
+        &["/home/rider/"],
+        &["/srv/barn", "/home/rider"],
+        &["/nowhere", "/srv"],
+    ];
+    let mut some = 0;
+    for (agent, (since, until)) in agents.iter().flat_map(|agent| times.map(|time| (agent, time))) {
+        for (folder, model) in folders.iter().flat_map(|it| [None, Some("A")].map(|m| (it, m))) {
+            for source in [None, Some("log"), Some("claude")] {
+                let filter = Filter {
+                    agent: agent.map(str::to_owned),
+                    workspace: folder.iter().map(|it| (*it).to_owned()).collect(),
+                    model: model.map(str::to_owned),
+                    source: source.map(str::to_owned),
+                    since,
+                    until,
+                };
+                let briefs = store.briefs(&filter)?;
+                let ids: Vec<&str> = briefs.iter().map(|it| it.chat.as_str()).collect();
+                let shorts = store.short_ids(&ids)?;
+                let listed = store.all_sessions(&filter)?;
+                let all: Vec<(&str, &str)> =
+                    listed.iter().map(|(it, short)| (it.chat.as_str(), short.as_str())).collect();
+                let expected: Vec<(&str, &str)> =
+                    ids.into_iter().zip(shorts.iter().map(String::as_str)).collect();
+                assert_eq!(all, expected, "{filter:?}");
+                some += all.len();
+            }
+        }
+    }
+    assert!(some > 100, "the filters let something through: {some}");
+    Ok(())
+}
+
 #[test]
 fn where_many_match_the_newest_come_first_and_nobody_counts() -> Any {
     let logs: Vec<_> = [("old", 0), ("middle", 50_000), ("new", 100_000)]
@@ -261,7 +310,8 @@ fn sessions_are_listed_by_their_latest_news() -> Any {
     let none = (0..600).map(|n| Brief { chat: format!("none-{n}"), ..briefs[0].clone() });
     let many: Vec<_> = briefs.iter().cloned().chain(none).collect();
     assert_eq!(store.sessions(&many)?, sessions);
-    assert_eq!(store.all_sessions()?, sessions);
+    let all = store.all_sessions(&Filter::default())?;
+    assert_eq!(all.into_iter().map(|(session, _)| session).collect::<Vec<_>>(), sessions);
     let model = |name: &str| Filter { model: Some(name.into()), ..Filter::default() };
     assert_eq!(store.briefs(&model("AUT"))?.len(), 2);
     assert_eq!(store.briefs(&model("gpt"))?.len(), 0);
