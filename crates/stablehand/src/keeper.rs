@@ -124,6 +124,10 @@ pub enum Order {
     Interrupt,
     /// `SIGTERM`, then `SIGCONT` so that a stopped process sees it, to the agent's process group.
     Terminate,
+    /// `SIGINT` to the agent alone.
+    InterruptAgent,
+    /// `SIGTERM`, then `SIGCONT`, to the agent alone.
+    TerminateAgent,
     /// `SIGTERM`, and two seconds later `SIGKILL`, to the group that process `pid` leads and to
     /// everything below it. Nothing happens if `pid` is not in the tree, or is the agent.
     KillGroup {

@@ -210,7 +210,12 @@ impl Driver<'_> {
         self.log.flush();
         self.prompt.close();
         self.type_no_more();
+        // Some agents take a hook that a signal ended for a yes, and one that is just being started
+        // cannot keep itself from it: where hooks hold the agent, it is asked alone.
+        let alone = self.hooks.is_some() && self.spec.approvals.judge();
         let order = match stage {
+            Stage::Interrupt if alone => Order::InterruptAgent,
+            Stage::Terminate if alone => Order::TerminateAgent,
             Stage::Interrupt => Order::Interrupt,
             Stage::Terminate => Order::Terminate,
             Stage::Kill => {

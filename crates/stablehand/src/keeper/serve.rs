@@ -16,7 +16,7 @@ use crate::keeper::Launch;
 use crate::tree::{Process, Snapshot, raw_pid};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use stablehand_core::event::ProcessExit;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -258,6 +258,8 @@ impl Server {
         match order {
             Order::Interrupt => self.signal_agent_group(&[Signal::SIGINT]),
             Order::Terminate => self.signal_agent_group(&[Signal::SIGTERM, Signal::SIGCONT]),
+            Order::InterruptAgent => self.signal_agent(&[Signal::SIGINT]),
+            Order::TerminateAgent => self.signal_agent(&[Signal::SIGTERM, Signal::SIGCONT]),
             Order::KillGroup { pid } => self.begin_group_stop(pid),
             Order::KillTree { polite } => self.begin_stop(polite),
         }
@@ -296,6 +298,15 @@ impl Server {
             } else if let Ok(group) = raw_pid(self.agent) {
                 // A group whose last member is just dying needs no signal.
                 let _gone = killpg(group, *signal);
+            }
+        }
+    }
+
+    /// Once it is reaped, its number may be somebody else's.
+    fn signal_agent(&self, signals: &[Signal]) {
+        if let Some(agent) = raw_pid(self.agent).ok().filter(|_| !self.agent_reaped) {
+            for signal in signals {
+                let _gone = kill(agent, *signal);
             }
         }
     }
