@@ -52,8 +52,9 @@ pub struct ChoiceArgs {
 
     /// Rules that answer the agent's questions whether it may do something: a file, or a ready-made
     /// policy (read-only, workspace-write, no-network, yolo). Several are put on top of each other.
-    /// For agents that ask (claude and codex), and with --hooks for cursor and gemini. Without it, the rules in the user's `config.toml` and
-    /// the workspace's `stablehand.toml` hold
+    /// For agents that ask (claude and codex), with --hooks for cursor and gemini, and with --acp for
+    /// what an agent asks then. Without it, the rules in the user's `config.toml` and the workspace's
+    /// `stablehand.toml` hold
     #[arg(long, value_name = "FILE|PROFILE", conflicts_with = "force")]
     policy: Vec<String>,
 
@@ -224,6 +225,8 @@ fn unruly(agent: Agent, found: Option<&str>) -> Failure {
     ));
     let hint = if agent.row().hooks.is_some() {
         "add --hooks: then it has to ask before every tool".to_owned()
+    } else if agent.row().acp.is_some() {
+        "add --acp: then it asks about what it does not take for harmless".to_owned()
     } else {
         let able = Agent::ALL.iter().filter(|agent| agent.row().two_way.is_some());
         let able: Vec<_> = able.map(|agent| agent.name()).collect();

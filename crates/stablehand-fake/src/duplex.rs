@@ -10,6 +10,7 @@ mod codex_app;
 
 use crate::dialect::Said;
 use crate::voice::Voice;
+use serde_json::Value;
 use stablehand_core::Dialect;
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -56,6 +57,37 @@ pub(crate) enum Verdict {
 pub(crate) trait Protocol: Debug + Send {
     /// Takes a line, answers it where that is due, and says what it was. `busy` while a turn is on.
     fn take(&mut self, line: &str, busy: bool, voice: &mut Voice, said: &mut Said) -> Option<News>;
+}
+
+/// A message of JSON-RPC, with its version or without.
+#[derive(Debug)]
+enum Rpc<'v> {
+    /// Somebody wants an answer.
+    Request { id: &'v Value, method: &'v str, params: &'v Value },
+    /// Somebody tells us something.
+    Notification { method: &'v str },
+    /// An answer to a question of ours.
+    Answer { id: &'v Value },
+    /// Nothing that has a meaning.
+    Nothing,
+}
+
+impl<'v> Rpc<'v> {
+    fn of(value: &'v Value) -> Rpc<'v> {
+        let id = value.get("id").filter(|id| !id.is_null());
+        let params = value.get("params").unwrap_or(&Value::Null);
+        match (value.get("method").and_then(Value::as_str), id) {
+            (Some(method), Some(id)) => Rpc::Request { id, method, params },
+            (Some(method), None) => Rpc::Notification { method },
+            (None, Some(id)) => Rpc::Answer { id },
+            (None, None) => Rpc::Nothing,
+        }
+    }
+}
+
+/// The id of a question as we named it: a number or a text.
+fn id_text(id: &Value) -> String {
+    id.as_str().map_or_else(|| id.to_string(), str::to_owned)
 }
 
 /// A conversation.

@@ -184,6 +184,16 @@ fn what_an_agent_does_unasked_is_held_against_the_rules() {
 }
 
 #[test]
+fn an_agent_that_cannot_be_confined_is_not_prompted() {
+    let env = with_shims();
+    let run = command(&env, "run", "gemini/acp", "shell").args(["--mode", "plan", "go"]).finish();
+    run.assert_code(1);
+    assert!(run.stderr.contains("Invalid mode: plan"), "{}", run.stderr);
+    assert!(!env.log().mentions("session/prompt"), "{:?}", env.log().names());
+    env.assert_nobody_left();
+}
+
+#[test]
 fn what_acp_cannot_do_is_said() {
     let env = with_shims();
     let table: &[(&str, &[&str], &str)] = &[

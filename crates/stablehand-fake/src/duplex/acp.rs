@@ -3,7 +3,7 @@
 //! JSON-RPC. Requests before `initialize` are refused, and prompts before there is a session, as the
 //! real ones do. So is a prompt that comes while another is being answered.
 
-use super::{News, Protocol, Verdict};
+use super::{News, Protocol, Rpc, Verdict, id_text};
 use crate::dialect::Said;
 use crate::json::{Json, list, object};
 use crate::voice::Voice;
@@ -14,6 +14,9 @@ const NO_SUCH_METHOD: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 const PARSE_ERROR: i32 = -32700;
 const NO_SUCH_SESSION: i32 = -32002;
+
+/// The modes of a session.
+const MODES: &[&str] = &["default", "yolo"];
 
 #[derive(Debug, Default)]
 pub(super) struct Acp {
@@ -26,13 +29,13 @@ impl Protocol for Acp {
             refuse(&Value::Null, PARSE_ERROR, "Parse error", said);
             return None;
         };
-        let id = value.get("id").filter(|id| !id.is_null());
-        let params = value.get("params").unwrap_or(&Value::Null);
-        match (value.get("method").and_then(Value::as_str), id) {
-            (Some(method), Some(id)) => self.request(method, id, params, busy, voice, said),
-            (Some("session/cancel"), None) if busy => Some(News::Interrupt),
-            (Some(_), None) => None,
-            (None, id) => id.map(|id| answer(id, &value)),
+        match Rpc::of(&value) {
+            Rpc::Request { id, method, params } => {
+                self.request(method, id, params, busy, voice, said)
+            }
+            Rpc::Notification { method: "session/cancel" } if busy => Some(News::Interrupt),
+            Rpc::Answer { id } => Some(answer(id, &value)),
+            Rpc::Notification { .. } | Rpc::Nothing => None,
         }
     }
 }
@@ -66,7 +69,15 @@ impl Acp {
                 }
                 session(method, id, params, voice, said);
             }
-            "session/set_mode" | "session/set_config_option" => {
+            "session/set_mode" => {
+                let mode = params.get("modeId").and_then(Value::as_str).unwrap_or_default();
+                if MODES.contains(&mode) {
+                    answer_to(id, object! {}, said);
+                } else {
+                    refuse(id, INVALID_PARAMS, &format!("Invalid mode: {mode}"), said);
+                }
+            }
+            "session/set_config_option" => {
                 if let Some(value) = params.get("value").and_then(Value::as_str) {
                     voice.id.model = Some(value.to_owned());
                 }
@@ -125,11 +136,8 @@ fn session(method: &str, id: &Value, params: &Value, voice: &mut Voice, said: &m
         let params = json!({ "sessionId": voice.id.session, "update": update });
         said.line(object! { "jsonrpc": "2.0", "method": "session/update", "params": params });
     }
-    let mode = |id: &str, name: &str| object! { "id": id, "name": name };
-    let ways = object! {
-        "currentModeId": "default",
-        "availableModes": list![mode("default", "Default"), mode("plan", "Plan"), mode("yolo", "Yolo")],
-    };
+    let modes: Vec<Json> = MODES.iter().map(|id| object! { "id": *id, "name": *id }).collect();
+    let ways = object! { "currentModeId": "default", "availableModes": modes };
     let chosen = voice.id.model.as_deref().unwrap_or("fake-model").to_owned();
     let choice = object! {
         "id": "model", "name": "Model", "category": "model", "type": "select",
@@ -154,7 +162,7 @@ fn refuse(id: &Value, code: i32, message: &str, said: &mut Said) {
 }
 
 fn answer(id: &Value, value: &Value) -> News {
-    let to = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
+    let to = id_text(id);
     let option = value.pointer("/result/outcome/optionId").and_then(Value::as_str);
     let verdict = match option {
         Some("once" | "always") => Verdict::Allow { command: None },

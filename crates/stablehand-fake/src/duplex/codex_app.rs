@@ -3,7 +3,7 @@
 //! JSON-RPC without its version: a request has an id and a method, a notification a method alone,
 //! an answer an id and a result. Requests before `initialize` are refused, as the real one does.
 
-use super::{News, Protocol, Verdict};
+use super::{News, Protocol, Rpc, Verdict, id_text};
 use crate::dialect::{self, Said};
 use crate::json::{Json, NULL, list, object};
 use crate::voice::Voice;
@@ -21,12 +21,12 @@ impl Protocol for CodexApp {
     fn take(&mut self, line: &str, busy: bool, voice: &mut Voice, said: &mut Said) -> Option<News> {
         // A line that is no message is logged there, and nothing else.
         let value: Value = serde_json::from_str(line).ok()?;
-        let id = value.get("id").filter(|id| !id.is_null());
-        let params = value.get("params").unwrap_or(&Value::Null);
-        match (value.get("method").and_then(Value::as_str), id) {
-            (Some(method), Some(id)) => self.request(method, id, params, busy, voice, said),
-            (Some(_), None) => None,
-            (None, id) => id.map(|id| answer(id, &value)),
+        match Rpc::of(&value) {
+            Rpc::Request { id, method, params } => {
+                self.request(method, id, params, busy, voice, said)
+            }
+            Rpc::Answer { id } => Some(answer(id, &value)),
+            Rpc::Notification { .. } | Rpc::Nothing => None,
         }
     }
 }
@@ -143,7 +143,7 @@ fn prompt(params: &Value) -> String {
 }
 
 fn answer(id: &Value, value: &Value) -> News {
-    let to = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
+    let to = id_text(id);
     let decision = value.pointer("/result/decision");
     let word = decision.and_then(Value::as_str);
     let is_yes = matches!(word, Some("accept" | "acceptForSession"))

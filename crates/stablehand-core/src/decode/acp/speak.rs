@@ -20,6 +20,8 @@ const NEW: &str = "stablehand-session";
 const CONTINUE: &str = "stablehand-continue-";
 const MODEL: &str = "stablehand-model";
 const MODE: &str = "stablehand-mode";
+/// The same where the mode is to keep it from doing something: without it there is no turn.
+const CONFINE: &str = "stablehand-confine";
 const TURN: &str = "stablehand-turn-";
 
 /// What an answer is to.
@@ -38,7 +40,8 @@ pub(super) fn about(id: Value<'_>) -> About {
     let id = id.raw_str().unwrap_or_default();
     let is = |ours: &str| id == ours.as_bytes();
     let begins = |ours: &str| id.starts_with(ours.as_bytes());
-    if is(HELLO) || is(LOGIN) || is(NEW) || is(MODEL) || begins(CONTINUE) || begins(TURN) {
+    let is_needed = [HELLO, LOGIN, NEW, MODEL, CONFINE].into_iter().any(is);
+    if is_needed || begins(CONTINUE) || begins(TURN) {
         About::Needed
     } else if begins("stablehand-") {
         About::Other
@@ -66,6 +69,8 @@ pub struct AcpSpeaker {
     /// Prompts that wait for the session, or for the turn before.
     waiting: Vec<String>,
     in_turn: bool,
+    /// Somebody wanted an interrupt before the prompt was said.
+    interrupt_wanted: bool,
     requests: u64,
     open: Questions<Question>,
 }
@@ -104,6 +109,7 @@ impl AcpSpeaker {
             in_step: false,
             waiting: Vec::new(),
             in_turn: false,
+            interrupt_wanted: false,
             requests: 0,
             open: Questions::default(),
         }
@@ -156,6 +162,9 @@ impl AcpSpeaker {
         let prompt = json!([{ "type": "text", "text": text }]);
         let params = json!({ "sessionId": session, "prompt": prompt });
         request(&format!("{TURN}{}", self.requests), "session/prompt", &params, out);
+        if std::mem::take(&mut self.interrupt_wanted) {
+            cancel(session, out);
+        }
     }
 
     fn answered(&mut self, id: Value<'_>, object: &Object<'_>, out: &mut Vec<u8>) {
@@ -185,7 +194,7 @@ impl AcpSpeaker {
                     self.settle(session, result, out);
                 }
             }
-            MODEL | MODE => {
+            MODEL | MODE | CONFINE => {
                 self.in_step = false;
                 self.go_on(out);
             }
@@ -241,13 +250,11 @@ impl Speak for AcpSpeaker {
 
     fn interrupt(&mut self, out: &mut Vec<u8>) -> bool {
         let Some(session) = self.session.as_ref().filter(|_| self.in_turn) else {
-            // What was not said yet need not be taken back.
-            let had_some = !self.waiting.is_empty();
-            self.waiting.clear();
-            return had_some;
+            // The turn ends as any other does: with the agent's word for it.
+            self.interrupt_wanted = !self.waiting.is_empty();
+            return self.interrupt_wanted;
         };
-        let params = json!({ "sessionId": session });
-        line(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params }), out);
+        cancel(session, out);
         // Whoever cancels answers what is open; without that, agents wait on.
         for question in self.open.take_all() {
             let result = match question.kind {
@@ -333,29 +340,44 @@ fn choose_model(session: &str, model: &str, result: Value<'_>) -> Step {
             params: json!({ "sessionId": session, "modelId": model }),
         },
         (option, _) => {
+            let option = option.and_then(|option| first(option, &["id"]));
             let option = option.unwrap_or_else(|| "model".to_owned());
             set_option(MODEL, session, &option, model)
         }
     }
 }
 
-/// The mode that fits what the agent may do, where it has one; all else is asked for.
+/// The mode that fits what the agent may do. Where it has none, more is asked than it had to be; but
+/// one that is to confine it is asked for all the same, so that its refusal ends the matter.
 fn choose_mode(session: &str, access: Access, result: Value<'_>) -> Option<Step> {
-    let wanted: &[&str] = match access {
+    let (id, wanted): (_, &[&str]) = match access {
         Access::Asked => return None,
-        Access::ReadOnly => &["plan", "read-only", "ask", "architect"],
-        Access::Workspace => &["acceptEdits", "autoEdit", "auto-edit", "auto", "build", "agent"],
-        Access::Everything => &["bypassPermissions", "yolo", "full-access", "autopilot"],
+        Access::ReadOnly => (CONFINE, &["plan", "read-only", "ask", "architect"]),
+        Access::Workspace => (MODE, &["acceptEdits", "autoEdit", "auto-edit", "auto"]),
+        Access::Everything => (MODE, &["bypassPermissions", "yolo", "full-access", "autopilot"]),
     };
-    let modes = result.get("modes")?;
-    let known: Vec<String> =
-        modes.get("availableModes")?.elements().filter_map(|mode| first(mode, &["id"])).collect();
+    // Some have them as an option among others.
+    let option = option_of(result, "mode");
+    let options = option.and_then(|option| option.get("options"));
+    let modes = result.get("modes").and_then(|modes| modes.get("availableModes"));
+    let known: Vec<String> = [modes, options]
+        .into_iter()
+        .flatten()
+        .flat_map(Value::elements)
+        .filter_map(|mode| first(mode, &["id", "value"]))
+        .collect();
     let fits = |wanted: &&str| known.iter().find(|id| id.rsplit('#').next() == Some(*wanted));
-    let mode = wanted.iter().find_map(fits)?;
-    Some(Step {
-        id: MODE,
-        method: "session/set_mode",
-        params: json!({ "sessionId": session, "modeId": mode }),
+    let mode = match wanted.iter().find_map(fits) {
+        Some(mode) => mode.as_str(),
+        None if id == CONFINE => wanted.first()?,
+        None => return None,
+    };
+    let by_option = option.and_then(|option| first(option, &["id"])).filter(|_| modes.is_none());
+    Some(if let Some(option) = by_option {
+        set_option(id, session, &option, mode)
+    } else {
+        let params = json!({ "sessionId": session, "modeId": mode });
+        Step { id, method: "session/set_mode", params }
     })
 }
 
@@ -364,11 +386,15 @@ fn set_option(id: &'static str, session: &str, option: &str, value: &str) -> Ste
     Step { id, method: "session/set_config_option", params }
 }
 
-/// The id of the option of that category.
-fn option_of(result: Value<'_>, category: &str) -> Option<String> {
+/// The option of that category.
+fn option_of<'a>(result: Value<'a>, category: &str) -> Option<Value<'a>> {
     let mut options = result.get("configOptions")?.elements();
-    let option = options.find(|it| it.get("category").is_some_and(|it| it.is_str(category)))?;
-    first(option, &["id"])
+    options.find(|it| it.get("category").is_some_and(|it| it.is_str(category)))
+}
+
+fn cancel(session: &str, out: &mut Vec<u8>) {
+    let params = json!({ "sessionId": session });
+    line(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params }), out);
 }
 
 fn request(id: &str, method: &str, params: &serde_json::Value, out: &mut Vec<u8>) {

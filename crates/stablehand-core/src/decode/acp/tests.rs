@@ -380,11 +380,49 @@ fn each_word_waits_for_the_answer_to_the_one_before() {
     assert_eq!(next[0]["params"]["modeId"], "plan");
     // Another prompt waits for the end of the first.
     assert!(words(|out| speaker.prompt("and then", out)).is_empty());
-    let next = hear(&mut speaker, r#"{"id":"stablehand-mode","error":{"code":1}}"#);
+    let next = hear(&mut speaker, r#"{"id":"stablehand-confine","result":{}}"#);
     assert_eq!(methods(&next), ["session/prompt"]);
     assert_eq!(next[0]["params"]["prompt"], json!([{ "type": "text", "text": "hi" }]));
     let next = hear(&mut speaker, &stop("end_turn"));
     assert_eq!(next[0]["params"]["prompt"][0]["text"], "and then");
+}
+
+#[test]
+fn a_mode_that_confines_is_needed_and_any_other_is_not() {
+    let modes = r#""modes":{"availableModes":[{"id":"build"},{"id":"plan"},{"id":"yolo"}]}"#;
+    let option = r#""configOptions":[{"id":"o","category":"mode","options":[{"value":"build"},{"value":"plan"}]}]"#;
+    let table = [
+        (Access::Asked, modes, None),
+        (Access::ReadOnly, modes, Some(("stablehand-confine", "session/set_mode", "plan"))),
+        (
+            Access::ReadOnly,
+            option,
+            Some(("stablehand-confine", "session/set_config_option", "plan")),
+        ),
+        (Access::ReadOnly, r#""x":1"#, Some(("stablehand-confine", "session/set_mode", "plan"))),
+        (Access::Everything, modes, Some(("stablehand-mode", "session/set_mode", "yolo"))),
+        (Access::Everything, option, None),
+        (Access::Workspace, modes, None),
+    ];
+    for (access, result, expected) in table {
+        let mut speaker = AcpSpeaker::new(Opening { access, ..Opening::default() });
+        speaker.prompt("hi", &mut Vec::new());
+        let session =
+            format!(r#"{{"id":"stablehand-session","result":{{"sessionId":"s1",{result}}}}}"#);
+        let next = hear(&mut speaker, &session);
+        let Some((id, method, mode)) = expected else {
+            assert_eq!(methods(&next), ["session/prompt"], "{access:?} {result}");
+            continue;
+        };
+        assert_eq!((&next[0]["id"], &next[0]["method"]), (&json!(id), &json!(method)));
+        let said = [&next[0]["params"]["modeId"], &next[0]["params"]["value"]];
+        assert!(said.contains(&&json!(mode)), "{next:?}");
+        // A refusal is the end where the mode was to confine it.
+        let refusal = format!(r#"{{"id":"{id}","error":{{"code":-32602,"message":"no"}}}}"#);
+        let goes_on = !hear(&mut speaker, &refusal).is_empty();
+        assert_eq!(goes_on, access != Access::ReadOnly, "{access:?} {result}");
+        assert_eq!(ends(&in_session(&[&refusal])).len(), usize::from(!goes_on));
+    }
 }
 
 #[test]
@@ -461,11 +499,12 @@ fn a_cancel_answers_what_is_open() {
     assert!(!speaker.is_open("7"));
     hear(&mut speaker, &stop("cancelled"));
     assert!(!speaker.interrupt(&mut Vec::new()), "nothing is on");
-    // One that comes before the session takes the prompt back.
+    // One that comes before the session waits for it, so that the turn has an end.
     let mut speaker = AcpSpeaker::new(Opening::default());
+    assert!(!speaker.interrupt(&mut Vec::new()), "nothing is wanted");
     speaker.prompt("hi", &mut Vec::new());
     assert!(words(|out| assert!(speaker.interrupt(out))).is_empty());
-    assert!(hear(&mut speaker, SESSION).is_empty());
+    assert_eq!(methods(&hear(&mut speaker, SESSION)), ["session/prompt", "session/cancel"]);
 }
 
 #[test]
