@@ -20,7 +20,6 @@ mod replay;
 mod resume;
 mod search;
 mod select;
-mod share;
 mod show;
 mod stats;
 mod story;

@@ -5,6 +5,7 @@
 use crate::StoreError;
 use crate::commit::Stray;
 use crate::index::size_and_time;
+use crate::share::in_parts;
 use std::collections::HashSet;
 use std::fs::DirEntry;
 use std::io::ErrorKind;
@@ -13,12 +14,6 @@ use std::path::{Path, PathBuf};
 
 /// How the name of a log ends.
 const END: &[u8] = b".jsonl";
-
-/// So many files are worth a thread that asks about them.
-const A_THREAD: usize = 1000;
-
-/// More threads than this wait for each other in the file system.
-const THREADS: usize = 4;
 
 /// A log in the folder.
 #[derive(Debug)]
@@ -45,25 +40,8 @@ pub(crate) fn logs(folder: &Path) -> Result<Vec<FoundLog>, StoreError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(failed)?,
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = (entries.len() / A_THREAD + 1).min(cores).min(THREADS);
-    let look = |entries: &[DirEntry]| entries.iter().filter_map(look_at).collect::<Vec<_>>();
-    let mut parts = entries.chunks(entries.len().div_ceil(threads).max(1));
-    let own = parts.next().unwrap_or_default();
-    std::thread::scope(|scope| {
-        let others: Vec<_> = parts
-            .map(|part| (part, std::thread::Builder::new().spawn_scoped(scope, || look(part))))
-            .collect();
-        let mut logs = look(own);
-        for (part, other) in others {
-            // Where there is no thread to be had, or one came to grief, this one does it.
-            logs.extend(match other.map(std::thread::ScopedJoinHandle::join) {
-                Ok(Ok(found)) => found,
-                _ => look(part),
-            });
-        }
-        Ok(logs)
-    })
+    let look = |part: &[DirEntry]| part.iter().filter_map(look_at).collect::<Vec<_>>();
+    Ok(in_parts(&entries, look).into_iter().flatten().collect())
 }
 
 /// The numbers of the files that may be logs. The number of one that was removed is soon that of

@@ -14,8 +14,13 @@ const PLAIN: u32 = 128;
 /// Whether a character is one that this index knows.
 fn is_sign(c: char) -> bool {
     // An accent of its own belongs to its letter, and may come and go with a capital.
-    let is_of_word = c.is_alphanumeric() || c == '_' || matches!(c, '\u{300}'..='\u{36f}');
+    let is_of_word = is_of_word(c) || matches!(c, '\u{300}'..='\u{36f}');
     is_without_spaces(c) || !(is_of_word || c.is_whitespace() || c.is_control())
+}
+
+/// What words of the index of words are made of.
+pub(crate) fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// Scripts in which a run of letters is a sentence: the index of words takes it for one word.

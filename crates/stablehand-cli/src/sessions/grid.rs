@@ -3,10 +3,10 @@
 //! One column gives way first, then columns that can be missed, in the order that they say. Widths
 //! are those of the terminal's cells, in any script.
 
-use super::share::in_parts;
 use crate::env::Env;
 use crate::manage::{Look, Paint};
 use stablehand_core::text;
+use stablehand_store::in_parts;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Cells that are one line each and drive no terminal.

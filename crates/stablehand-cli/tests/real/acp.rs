@@ -1,33 +1,17 @@
 //! The real programs, spoken with in the Agent Client Protocol.
 
-use crate::support::{Told, command, told, with};
+use crate::support::{Told, command, for_each_of, in_a_tool, told, with};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use stablehand_testkit::llm::scene::{CHORES, HELLO, SHELL_COMMAND, TOOLS_DONE};
 use stablehand_testkit::real::{Real, RealAgent};
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// One test for each program and each case.
-macro_rules! for_each_speaker {
-    ($($case:ident),* $(,)?) => {$(
-        mod $case {
-            use crate::support::with;
-            use stablehand_testkit::real::RealAgent;
-
-            #[test]
-            fn gemini() {
-                with(RealAgent::Gemini, super::$case);
-            }
-            #[test]
-            fn opencode() {
-                with(RealAgent::OpenCode, super::$case);
-            }
-        }
-    )*};
-}
-
-for_each_speaker!(hello, shell, interrupted_in_a_tool, allowed, denied);
+for_each_of!(
+    [gemini Gemini, opencode OpenCode]
+    hello, shell, interrupted_in_a_tool, allowed, denied, only_plans
+);
 
 /// The calls that were completed. A call may be announced again, to tell more of it.
 fn calls(told: &Told) -> Vec<&Value> {
@@ -87,18 +71,7 @@ fn resumed(real: &Real) {
 }
 
 fn interrupted_in_a_tool(real: &Real) {
-    let mut running = real.run("long-tool").args(["--acp", "Run it."]).start();
-    let since = Instant::now();
-    let is_sleeper = |line: &String| line.trim_end().ends_with(" -c import time; time.sleep(300)");
-    while !real.living().values().any(is_sleeper) {
-        assert!(
-            running.is_running() && since.elapsed() < Duration::from_mins(1),
-            "no long command among {:#?}\n{}",
-            real.living(),
-            real.env.log_tail()
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let running = in_a_tool(real, &["--acp"]);
     running.signal(Signal::SIGINT);
     running.finish().assert_code(130).assert_within(Duration::from_secs(80));
     assert_eq!(real.env.log().one("run_ended")["outcome"], "interrupted");
@@ -140,4 +113,16 @@ fn denied(real: &Real) {
     let (done, answers) = chores(real, rules);
     assert_eq!(done, [false, false]);
     assert_eq!(answers.first().map(String::as_str), Some("deny"));
+}
+
+/// A mode that confines it is set before anything is asked: in the words of modes, or as an option.
+fn only_plans(real: &Real) {
+    let run = real.stablehand("run", "hello").args(["--acp", "--mode", "plan", "Say hello."]);
+    told(run).assert_success();
+    let log = real.env.log();
+    let said = |told: &&serde_json::Map<String, Value>| {
+        let lines = told.get("lines").and_then(Value::as_array);
+        lines.into_iter().flatten().any(|line| line["id"] == "stablehand-confine")
+    };
+    assert_eq!(log.all("told").into_iter().filter(said).count(), 1, "{:?}", log.names());
 }

@@ -1,11 +1,10 @@
 //! Runs that are ended by us: by a signal, by a verdict, by our own death. Nobody may be left.
 
-use crate::support::{for_each_agent, told};
+use crate::support::{for_each_agent, in_a_tool, told};
 use nix::sys::signal::Signal;
-use stablehand_testkit::Running;
 use stablehand_testkit::llm::scene::{HELLO, TOOLS_DONE};
 use stablehand_testkit::real::{Real, RealAgent};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 for_each_agent!(
     background_child,
@@ -16,26 +15,8 @@ for_each_agent!(
     silent_from_the_start
 );
 
-/// Starts the scene with the long command and waits until that command runs. The stream does not say
-/// so in every case: OpenCode speaks of a tool only when it has ended.
-fn in_a_tool(real: &Real) -> Running<'_> {
-    let mut running = real.run("long-tool").args(["Run it."]).start();
-    let since = Instant::now();
-    let is_sleeper = |line: &String| line.trim_end().ends_with(" -c import time; time.sleep(300)");
-    while !real.living().values().any(is_sleeper) {
-        assert!(
-            running.is_running() && since.elapsed() < Duration::from_mins(1),
-            "no long command among {:#?}\n{}",
-            real.living(),
-            real.env.log_tail()
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    running
-}
-
 fn interrupted_in_a_tool(real: &Real) {
-    let running = in_a_tool(real);
+    let running = in_a_tool(real, &[]);
     running.signal(Signal::SIGINT);
     running.finish().assert_code(130).assert_within(Duration::from_secs(80));
     let log = real.env.log();
@@ -45,7 +26,7 @@ fn interrupted_in_a_tool(real: &Real) {
 
 /// The keeper sees that we are gone and ends the tree without us.
 fn killed_in_a_tool(real: &Real) {
-    let running = in_a_tool(real);
+    let running = in_a_tool(real, &[]);
     running.signal(Signal::SIGKILL);
     let finished = running.finish_alone();
     assert_eq!(finished.signal, Some(Signal::SIGKILL as i32));

@@ -2,35 +2,37 @@
 
 use serde_json::Value;
 use stablehand_testkit::real::{FOLDER_VARIABLE, Real, RealAgent};
-use stablehand_testkit::{Bins, Finished, Run};
+use stablehand_testkit::{Bins, Finished, Run, Running};
+use std::time::{Duration, Instant};
 
 /// One test for each program and each case, so that the runner shows and spreads them.
 macro_rules! for_each_agent {
-    ($($case:ident),* $(,)?) => {$(
+    ($($case:ident),* $(,)?) => {
+        crate::support::for_each_of!(
+            [claude Claude, codex Codex, gemini Gemini, opencode OpenCode] $($case),*
+        );
+    };
+}
+pub(crate) use for_each_agent;
+
+/// The same for some of the programs.
+macro_rules! for_each_of {
+    ($agents:tt $($case:ident),* $(,)?) => {
+        $(crate::support::for_each_of!(@case $case $agents);)*
+    };
+    (@case $case:ident [$($name:ident $agent:ident),*]) => {
         mod $case {
             use crate::support::with;
             use stablehand_testkit::real::RealAgent;
 
-            #[test]
-            fn claude() {
-                with(RealAgent::Claude, super::$case);
-            }
-            #[test]
-            fn codex() {
-                with(RealAgent::Codex, super::$case);
-            }
-            #[test]
-            fn gemini() {
-                with(RealAgent::Gemini, super::$case);
-            }
-            #[test]
-            fn opencode() {
-                with(RealAgent::OpenCode, super::$case);
-            }
+            $(#[test]
+            fn $name() {
+                with(RealAgent::$agent, super::$case);
+            })*
         }
-    )*};
+    };
 }
-pub(crate) use for_each_agent;
+pub(crate) use for_each_of;
 
 /// Plays a case with a program, and proves that nobody is left.
 pub(crate) fn with(agent: RealAgent, case: fn(&Real)) {
@@ -41,6 +43,25 @@ pub(crate) fn with(agent: RealAgent, case: fn(&Real)) {
     };
     case(&real);
     real.assert_nobody_left();
+}
+
+/// Starts the scene with the long command and waits until that command runs. The stream does not say
+/// so in every case: OpenCode speaks of a tool only when it has ended.
+pub(crate) fn in_a_tool<'r>(real: &'r Real, how: &[&str]) -> Running<'r> {
+    let run = real.run("long-tool").args(how.iter().copied());
+    let mut running = run.args(["Run it."]).start();
+    let since = Instant::now();
+    let is_sleeper = |line: &String| line.trim_end().ends_with(" -c import time; time.sleep(300)");
+    while !real.living().values().any(is_sleeper) {
+        assert!(
+            running.is_running() && since.elapsed() < Duration::from_mins(1),
+            "no long command among {:#?}\n{}",
+            real.living(),
+            real.env.log_tail()
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    running
 }
 
 /// The events of a run.

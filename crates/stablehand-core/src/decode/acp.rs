@@ -12,13 +12,13 @@ mod question;
 mod speak;
 
 use super::Depth;
-use super::kit::{self, About, Objects, Stream, failed, first};
+use super::kit::{self, Objects, Stream, failed, first};
 use crate::event::{
     EventKind, FailureKind, Item, ItemBody, NoticeLevel, TextRole, Todo, TodoStatus, Tokens,
     TurnEnd, Usage,
 };
 use crate::json::{Object, Value};
-use crate::line::{Line, Part};
+use crate::line::Line;
 use calls::Calls;
 use question::id_text;
 
@@ -59,11 +59,7 @@ impl Objects for AcpDecoder {
         depth: Depth,
         out: &mut Vec<EventKind>,
     ) {
-        let cut = if line.part == Part::First { object.cut_member() } else { None };
-        let get = |key: &str| {
-            let of_cut = cut.filter(|(name, _)| *name == key.as_bytes()).map(|(_, value)| value);
-            object.get(key).or(of_cut)
-        };
+        let get = |key: &str| kit::member(object, line, key);
         let id = get("id").filter(|id| !id.is_null());
         let params = get("params").unwrap_or(Value::new(b"{}"));
         if let Some(method) = get("method").and_then(Value::raw_str) {
@@ -132,8 +128,8 @@ impl AcpDecoder {
                 kind,
                 b"available_commands_update" | b"config_option_update" | b"session_info_update"
             );
-            if let Some(session) = session.filter(|_| is_plain) {
-                self.name_session(session, out);
+            if is_plain {
+                self.name_session(session.and_then(Value::string), out);
             }
             return self.settings(kind, update);
         }
@@ -275,10 +271,10 @@ impl AcpDecoder {
         }
         if let Some(session) = session {
             self.is_live = true;
-            self.name_session(session, out);
+            self.name_session(session.string(), out);
         } else if let Some(session) = id.and_then(speak::continued) {
             self.is_live = true;
-            self.name_session_by(&session, out);
+            self.name_session(Some(session), out);
         }
         if let Some(stop) = stop {
             self.is_live = true;
@@ -348,24 +344,10 @@ impl AcpDecoder {
         self.stream.end_turn(end, tokens.map(Usage::Turn), None, out);
     }
 
-    fn name_session(&mut self, id: Value<'_>, out: &mut Vec<EventKind>) {
-        let quoted = |text: &Option<String>| {
-            text.as_ref().and_then(|text| serde_json::to_string(text).ok()).unwrap_or_default()
-        };
-        let (version, model) = (quoted(&self.version), quoted(&self.model));
-        let some = |text: &'_ str| (!text.is_empty()).then_some(());
-        let about = About {
-            version: some(&version).map(|()| Value::new(version.as_bytes())),
-            model: some(&model).map(|()| Value::new(model.as_bytes())),
-            cwd: None,
-        };
+    fn name_session(&mut self, id: Option<String>, out: &mut Vec<EventKind>) {
         let agent = if self.agent.is_empty() { "acp" } else { &self.agent };
-        self.stream.name_session(agent, id, &about, out);
-    }
-
-    fn name_session_by(&mut self, id: &str, out: &mut Vec<EventKind>) {
-        let quoted = serde_json::to_string(id).unwrap_or_default();
-        self.name_session(Value::new(quoted.as_bytes()), out);
+        let (version, model) = (self.version.clone(), self.model.clone());
+        self.stream.name_session_as(agent, id.unwrap_or_default(), version, model, out);
     }
 }
 

@@ -19,6 +19,7 @@ mod trouble;
 mod wire;
 
 use super::failure::failure_of;
+use super::kit::member;
 use super::{Decode, Depth};
 use crate::event::{EventKind, NoticeLevel, TurnEnd, Unrecognized};
 use crate::json::{self, Object, Scan, Value};
@@ -134,14 +135,6 @@ impl CodexDecoder {
         self.last_type.extend_from_slice(word);
         self.thread.item(phase, &wire, /* is_foreign */ false, depth, out);
     }
-}
-
-/// A member of a line; of one that is too long, also the member at which it was cut.
-fn member<'a>(object: &Object<'a>, line: &Line<'a>, key: &str) -> Option<Value<'a>> {
-    object.get(key).or_else(|| {
-        let (found, value) = object.cut_member().filter(|_| line.part == Part::First)?;
-        (found == key.as_bytes()).then_some(value)
-    })
 }
 
 /// The name of a type as text; a line is UTF-8 unless it was cut.

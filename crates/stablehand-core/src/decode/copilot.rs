@@ -15,7 +15,7 @@ use crate::event::{
     EventKind, FailureKind, NoticeLevel, Outcome, TextRole, Tokens, TurnEnd, Usage,
 };
 use crate::json::{Object, Value};
-use crate::line::{Line, Part};
+use crate::line::Line;
 use text::Streamed;
 
 /// Reads Copilot CLI's stream.
@@ -51,11 +51,7 @@ impl Objects for CopilotDecoder {
         depth: Depth,
         out: &mut Vec<EventKind>,
     ) {
-        let cut = if line.part == Part::First { object.cut_member() } else { None };
-        let data = object
-            .get("data")
-            .or(cut.filter(|(key, _)| *key == b"data").map(|(_, value)| value))
-            .unwrap_or(Value::new(b"{}"));
+        let data = kit::member(object, line, "data").unwrap_or(Value::new(b"{}"));
         let kind = object.get("type").and_then(Value::raw_str).unwrap_or_default();
         self.stream.last_type.join(kind, b"");
         match kind {

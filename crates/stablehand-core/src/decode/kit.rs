@@ -130,6 +130,29 @@ impl Stream {
         });
     }
 
+    /// The same for a dialect whose session is named otherwise than on the line.
+    pub(super) fn name_session_as(
+        &mut self,
+        agent: &str,
+        id: String,
+        version: Option<String>,
+        model: Option<String>,
+        out: &mut Vec<EventKind>,
+    ) {
+        if id.as_bytes() == self.session || id.is_empty() {
+            return;
+        }
+        self.session = id.clone().into_bytes();
+        out.push(EventKind::SessionStarted {
+            agent: agent.to_owned(),
+            agent_version: version,
+            native_id: SessionId(id),
+            model,
+            cwd: None,
+            resumed_from: None,
+        });
+    }
+
     /// A prompt was taken up.
     pub(super) fn prompt(
         &mut self,
@@ -287,6 +310,14 @@ impl Stream {
         };
         unrecognized(why, line.bytes, out);
     }
+}
+
+/// A member of a line; of one that is too long, also the member at which it was cut.
+pub(super) fn member<'a>(object: &Object<'a>, line: &Line<'a>, key: &str) -> Option<Value<'a>> {
+    object.get(key).or_else(|| {
+        let (found, value) = object.cut_member().filter(|_| line.part == Part::First)?;
+        (found == key.as_bytes()).then_some(value)
+    })
 }
 
 /// A known type without what makes it one.

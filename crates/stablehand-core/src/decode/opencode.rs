@@ -12,7 +12,7 @@ use super::kit::{self, About, Objects, Stream};
 use crate::event::{EventKind, FailureKind, Outcome, TextRole, Tokens, TurnEnd, Usage};
 use crate::id::digest64;
 use crate::json::{Object, Value};
-use crate::line::{Line, Part};
+use crate::line::Line;
 use crate::text::excerpt;
 use std::collections::VecDeque;
 use tools::Part as ToolPart;
@@ -56,11 +56,7 @@ impl Objects for OpenCodeDecoder {
         depth: Depth,
         out: &mut Vec<EventKind>,
     ) {
-        let cut = if line.part == Part::First { object.cut_member() } else { None };
-        let get = |key: &str| {
-            let of_cut = cut.filter(|(name, _)| *name == key.as_bytes()).map(|(_, value)| value);
-            object.get(key).or(of_cut)
-        };
+        let get = |key: &str| kit::member(object, line, key);
         if let Some(id) = get("sessionID") {
             self.stream.name_session("opencode", id, &About::default(), out);
         }

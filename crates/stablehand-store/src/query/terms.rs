@@ -5,7 +5,7 @@
 //! of `C++`, an emoji, or a word of a script that puts no spaces between words, is looked for in
 //! the text itself, of those passages that the index of signs offers.
 
-use crate::signs::{self, is_without_spaces};
+use crate::signs::{self, is_of_word, is_without_spaces};
 
 /// One thing to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -214,11 +214,6 @@ fn sign(text: &str) -> (bool, &str) {
         Some(rest) if rest.starts_with(|c: char| c == '"' || is_of_word(c)) => (true, rest),
         _ => (false, text),
     }
-}
-
-/// What words of the index are made of.
-pub(super) fn is_of_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! agents that work for this one speak on the same stream under other thread ids: their calls and
 //! questions are told, their words and turns are not.
 
+use super::super::kit::member;
 use super::super::{Decode, Depth};
 use super::question;
 use super::speak::{THREAD, TURN};
@@ -13,7 +14,7 @@ use super::text::Part as TextPart;
 use super::thread::{Phase, Thread, todos, usage};
 use super::trouble;
 use super::wire::{Wire, said};
-use super::{is_family, member, not_an_object, oversized, unknown, unrecognized, words};
+use super::{is_family, not_an_object, oversized, unknown, unrecognized, words};
 use crate::event::{EventKind, NoticeLevel, TextRole, TurnEnd, Unrecognized, Usage};
 use crate::json::{self, Object, Scan, Value};
 use crate::line::{Line, Part};

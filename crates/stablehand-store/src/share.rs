@@ -1,14 +1,18 @@
 //! Work on many things, shared among the cores, with the results in order.
 //!
-//! For lists that are long enough for a person to wait; what is short is done here and now.
+//! For what is long enough for a person to wait, a folder of ten thousand logs or the list of them;
+//! what is short is done here and now.
 
 /// So many things are worth a thread.
 const A_THREAD: usize = 1000;
 
+/// More would wait for each other, in the file system or for memory.
+const THREADS: usize = 4;
+
 /// Does the work on each of some parts of a list.
-pub(super) fn in_parts<T: Sync, R: Send>(items: &[T], work: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
+pub fn in_parts<T: Sync, R: Send>(items: &[T], work: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = (items.len() / A_THREAD).clamp(1, cores);
+    let threads = (items.len() / A_THREAD).clamp(1, cores.min(THREADS));
     let work = &work;
     std::thread::scope(|scope| {
         let mut parts = items.chunks(items.len().div_ceil(threads).max(1));
