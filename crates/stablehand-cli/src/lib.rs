@@ -7,6 +7,7 @@
 // Standard output belongs to the agent's bytes and to `render`; all else goes to standard error
 // through `console`. The lint that forbids printing elsewhere holds here too.
 
+pub mod acp;
 pub mod ask;
 pub mod choice;
 pub mod console;

@@ -1,5 +1,6 @@
 //! The door of `stablehand`.
 
+use crate::acp::AcpArgs;
 use crate::decode::DecodeArgs;
 use crate::demo;
 use crate::env::KEEPER;
@@ -8,7 +9,7 @@ use crate::hooks::HooksCommand;
 use crate::policy::PolicyArgs;
 use crate::run::RunArgs;
 use crate::talk::TalkArgs;
-use crate::{decode, doctor, hook, hooks, manage, policy, run, sessions, talk};
+use crate::{acp, decode, doctor, hook, hooks, manage, policy, run, sessions, talk};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -29,6 +30,8 @@ enum Command {
     Run(Box<RunArgs>),
     /// Talk with an agent: many turns, and it may ask
     Talk(Box<TalkArgs>),
+    /// Be an agent of the Agent Client Protocol, for editors: any agent, or one that speaks it itself
+    Acp(Box<AcpArgs>),
     /// Read an agent's recorded output from standard input as events
     Decode(DecodeArgs),
     /// Try out the rules about what an agent may do
@@ -93,6 +96,7 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => run::main(&args),
         Command::Talk(args) => talk::main(&args),
+        Command::Acp(args) => acp::main(&args),
         Command::Decode(args) => decode::main(&args),
         Command::Policy(args) => policy::main(&args),
         // The early path has taken every other.
