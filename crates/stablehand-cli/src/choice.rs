@@ -52,7 +52,7 @@ pub struct ChoiceArgs {
 
     /// Rules that answer the agent's questions whether it may do something: a file, or a ready-made
     /// policy (read-only, workspace-write, no-network, yolo). Several are put on top of each other.
-    /// For agents that ask (claude and codex), with --hooks for cursor and gemini, and with --acp for
+    /// For agents that ask (claude, codex and demo), with --hooks for cursor and gemini, and with --acp for
     /// what an agent asks then. Without it, the rules in the user's `config.toml` and the workspace's
     /// `stablehand.toml` hold
     #[arg(long, value_name = "FILE|PROFILE", conflicts_with = "force")]

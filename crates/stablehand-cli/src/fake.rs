@@ -74,6 +74,10 @@ pub struct FakeArgs {
         env = "STABLEHAND_FAKE_HOOKS")]
     hooks: Mode,
 
+    /// Take no images, in the Agent Client Protocol
+    #[arg(long, env = "STABLEHAND_FAKE_BLIND", value_parser = clap::builder::FalseyValueParser::new())]
+    blind: bool,
+
     /// Run no hooks; the same as --hooks none
     #[arg(long)]
     no_hooks: bool,
@@ -213,6 +217,8 @@ fn play(args: &FakeArgs, text: &str) -> Result<u8, Failure> {
         partial: native.partial,
         thinking: native.thinking,
         asks: native.asks || is_server,
+        plans: false,
+        sees: !args.blind,
     };
     let options = Options {
         dialect,

@@ -21,11 +21,31 @@ use std::time::Duration;
 /// So many lines are read ahead; beyond that whoever writes to us waits.
 const READ_AHEAD: usize = 64;
 
+/// What a turn is asked for with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Prompted {
+    /// The words.
+    pub(crate) text: String,
+    /// What there is to say of each image that came with them: its type and its size.
+    pub(crate) images: Vec<String>,
+}
+
+impl Prompted {
+    /// Words, and images as types with what they hold in base64.
+    fn new<'v>(text: String, images: impl Iterator<Item = (&'v str, &'v str)>) -> Prompted {
+        let named = |(mime, data): (&str, &str)| {
+            let bytes = data.trim_end_matches('=').len() * 3 / 4;
+            format!("{mime}, {bytes} bytes")
+        };
+        Prompted { text, images: images.map(named).collect() }
+    }
+}
+
 /// What somebody told us.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// A prompt for a turn of its own.
-    Turn(String),
+    Turn(Prompted),
     /// The turn is to end now.
     Interrupt,
     /// A question was answered.
@@ -97,7 +117,7 @@ pub(crate) struct Duplex {
     lines: Receiver<String>,
     is_open: bool,
     busy: bool,
-    prompts: VecDeque<String>,
+    prompts: VecDeque<Prompted>,
 }
 
 impl Duplex {
@@ -170,7 +190,7 @@ impl Duplex {
     }
 
     /// The prompt that waits longest; its turn is on from here.
-    pub(crate) fn next_prompt(&mut self) -> Option<String> {
+    pub(crate) fn next_prompt(&mut self) -> Option<Prompted> {
         let prompt = self.prompts.pop_front();
         self.busy = prompt.is_some();
         prompt

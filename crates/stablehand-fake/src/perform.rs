@@ -18,7 +18,7 @@ pub use record::Record;
 
 use crate::act::{Act, Call, Ending, Place, Work};
 use crate::dialect::{self, Said, Speak};
-use crate::duplex::Duplex;
+use crate::duplex::{Duplex, Prompted};
 use crate::hooks::{Consent, Moment, Surroundings};
 use crate::pid;
 use crate::script::Step;
@@ -93,27 +93,48 @@ pub fn play(sections: &[Vec<Step>], options: Options) -> u8 {
 /// Plays a turn for each message that comes by standard input, until it ends; the n-th turn is the
 /// n-th section, and the last section is played again and again.
 pub fn converse(sections: &[Vec<Step>], options: Options) -> u8 {
+    let choose = |turn: &Turn<'_>| sections.get(turn.before).or(sections.last()).cloned();
+    converse_by(choose, options)
+}
+
+/// A turn of a conversation that is about to be played.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    /// How many were played before.
+    pub before: usize,
+    /// What is asked.
+    pub prompt: &'a str,
+    /// The mode that the agent was put into, where the protocol has modes.
+    pub mode: Option<&'a str>,
+}
+
+/// The same with the steps that somebody chooses for each turn; with none the agent exits.
+pub fn converse_by(mut choose: impl FnMut(&Turn<'_>) -> Option<Vec<Step>>, options: Options) -> u8 {
     let duplex = Duplex::start(options.dialect);
     let Some(mut stage) = duplex.and_then(|duplex| Stage::new(options, Some(duplex))) else {
         return 1;
     };
-    let mut turn = 0;
     loop {
         match stage.next_turn() {
-            Ok(Ok(prompt)) => stage.prompt = prompt,
+            Ok(Ok(Prompted { text, images })) => {
+                stage.prompt = text;
+                stage.images = images;
+            }
             Ok(Err(code)) => {
                 stage.leave(&Ok(Flow::Next));
                 return code;
             }
             Err(error) => return stage.failed(&error),
         }
-        let Some(section) = sections.get(turn).or(sections.last()) else {
+        let turn =
+            Turn { before: stage.turns, prompt: &stage.prompt, mode: stage.voice.mode.as_deref() };
+        let Some(section) = choose(&turn) else {
             return 0;
         };
-        turn += 1;
+        stage.turns += 1;
         stage.voice.turn_begins();
-        stage.hooks_begin_turn(section);
-        match stage.section(section) {
+        stage.hooks_begin_turn(&section);
+        match stage.section(&section) {
             Ok(Flow::Next | Flow::Over) => {}
             Ok(Flow::Interrupted) => {
                 if let Err(error) = stage.break_off() {
@@ -144,6 +165,12 @@ struct Stage {
     writer: Box<dyn Speak>,
     voice: Voice,
     prompt: String,
+    /// What is known of the images that came with it.
+    images: Vec<String>,
+    /// How many turns of a conversation have begun.
+    turns: usize,
+    /// Whoever was asked last said no.
+    refused: bool,
     record: Record,
     speed: f64,
     pace: Duration,
@@ -167,6 +194,9 @@ impl Stage {
             writer: dialect::writer(options.dialect)?,
             voice: Voice::new(options.identity, options.clock),
             prompt: options.prompt,
+            images: Vec::new(),
+            turns: 0,
+            refused: false,
             record: options.record,
             speed: if options.speed > 0.0 { options.speed } else { 1.0 },
             pace: Duration::ZERO,
@@ -258,9 +288,18 @@ impl Stage {
             Step::Ask(call) => return self.ask(call),
             Step::Hooks(mode) => self.set_hooks(*mode),
             Step::Pace(pace) => self.pace = *pace,
-            Step::WhenResumed(steps) if self.voice.id.resumed => return self.section(steps),
+            Step::Look => return self.look(),
+            Step::WhenRefused(steps) if self.refused => return self.section(steps),
+            Step::WhenAllowed(steps) if !self.refused => return self.section(steps),
+            // Later turns are not those of somebody who comes back.
+            Step::WhenResumed(steps) if self.voice.id.resumed && self.turns < 2 => {
+                return self.section(steps);
+            }
             // What follows a hook's wish was taken before the section began.
-            Step::WhenResumed(_) | Step::WhenFollowed(_) => {}
+            Step::WhenResumed(_)
+            | Step::WhenFollowed(_)
+            | Step::WhenRefused(_)
+            | Step::WhenAllowed(_) => {}
             Step::Sleep(time) => return self.wait(time.div_f64(self.speed)),
             Step::Forever => loop {
                 let flow = self.wait(LONGEST_LIFE)?;

@@ -8,7 +8,7 @@ mod demo;
 use crate::script::{ScriptError, Step, parse};
 use stablehand_core::Dialect;
 
-pub use demo::{DEMO, demo_script};
+pub use demo::{DEMO, DemoAsks, DemoTurn, demo_script, demo_steps};
 
 /// A ready script.
 #[derive(Debug, Clone, Copy)]
@@ -141,6 +141,11 @@ pub const SCENES: &[Scene] = &[
         about: "dies by SIGSEGV while a command runs",
         script: "init\nprompt\nassistant-before-tool I will build it.\nshell c1 30s make all\n\
                  sleep 200ms\nstderr fatal: something is very wrong\ndie SEGV\n",
+    },
+    Scene {
+        name: "look",
+        about: "says which images came with the prompt",
+        script: "init\nprompt\nlook\nassistant That is all that I was shown.\ndone\n",
     },
     Scene {
         name: "ask",

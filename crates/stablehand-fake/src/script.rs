@@ -69,7 +69,10 @@
 //! hang | forever                 wait for a minute; for ever
 //! wait-file NAME | touch NAME    in the record folder
 //! wait-child                     until the last child is gone
-//! when-resumed STEP              only where the agent was asked to resume a session
+//! look                           a message about the images that came with the prompt, if any did
+//! when-resumed STEP              only where the agent was asked to resume a session, in its first turn
+//! when-refused STEP              only where the last `ask` was answered with no
+//! when-allowed STEP              only where it was not
 //! ignore TERM INT HUP            from here on
 //! on-signal TERM NAME CODE       touch NAME, then exit with CODE
 //! spawn KIND [stdout] [stderr] [for TIME]  a child, see `ChildKind`; it may hold our outputs
@@ -126,6 +129,12 @@ pub enum Step {
     Ask(Call),
     /// From here on, the time between two words of a text.
     Pace(Duration),
+    /// Says which images came with the prompt.
+    Look,
+    /// A step for whoever was told no.
+    WhenRefused(Vec<Step>),
+    /// A step for whoever was not.
+    WhenAllowed(Vec<Step>),
     /// A step for a resumed session only.
     WhenResumed(Vec<Step>),
     /// Writes bytes to standard output, in one piece.
@@ -323,6 +332,9 @@ fn parse_line(line: &str, dialect: Dialect) -> Result<Vec<Step>, Refusal> {
         "compact" => Step::Compact,
         "recall" => Step::Recall,
         "when-followed" => Step::WhenFollowed(parse_line(words.rest(), dialect)?),
+        "look" => Step::Look,
+        "when-refused" => Step::WhenRefused(parse_line(words.rest(), dialect)?),
+        "when-allowed" => Step::WhenAllowed(parse_line(words.rest(), dialect)?),
         "when-resumed" => Step::WhenResumed(parse_line(words.rest(), dialect)?),
         "ignore" => {
             let names = words.rest().split_whitespace();

@@ -44,6 +44,10 @@ pub struct Identity {
     pub thinking: bool,
     /// Questions go over standard input, where the dialect leaves the choice.
     pub asks: bool,
+    /// It has a mode in which it changes nothing, where the dialect has modes.
+    pub plans: bool,
+    /// It takes images, where the dialect leaves the choice.
+    pub sees: bool,
 }
 
 impl Identity {
@@ -58,6 +62,8 @@ impl Identity {
             partial: false,
             thinking: true,
             asks: false,
+            plans: false,
+            sees: true,
         }
     }
 }
@@ -75,6 +81,8 @@ pub(crate) struct Voice {
     pub(crate) announced: bool,
     /// The id of the turn, where the protocol has given one out.
     pub(crate) turn: Option<String>,
+    /// The mode that it was put into, where the protocol has modes.
+    pub(crate) mode: Option<String>,
 }
 
 /// Tokens that a turn has used.
@@ -96,6 +104,7 @@ impl Voice {
             used,
             announced: false,
             turn: None,
+            mode: None,
         };
         voice.turn_begins();
         voice

@@ -331,7 +331,8 @@ mod tests {
             ("gemini", Mode::Plan, Some("--approval-mode plan")),
             ("opencode", Mode::Plan, Some("--agent plan")),
             ("qwen", Mode::Edit, Some("--approval-mode auto-edit")),
-            ("demo", Mode::Plan, None),
+            ("demo", Mode::Plan, Some("--mode plan")),
+            ("demo", Mode::Edit, None),
         ];
         for (agent, mode, expected) in table {
             let request = PlanRequest { mode: Some(mode), ..PlanRequest::default() };
@@ -388,7 +389,7 @@ mod tests {
                 Ok(plan) => {
                     assert!(plan.dialect.speaker(&plan.opening.unwrap()).is_some(), "{agent:?}");
                 }
-                Err(PlanError::NotTwoWay { able, .. }) => assert_eq!(able, "claude, codex"),
+                Err(PlanError::NotTwoWay { able, .. }) => assert_eq!(able, "claude, codex, demo"),
                 Err(error) => panic!("{agent:?}: {error}"),
             }
         }

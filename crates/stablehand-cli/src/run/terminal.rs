@@ -26,7 +26,7 @@ pub(super) enum TransportName {
 #[command(next_help_heading = "Terminal")]
 pub(super) struct TerminalArgs {
     /// How we talk with the agent: pipe (the prompt, then its output), two-way (it may also ask us
-    /// while it works; claude and codex can), or pty (a terminal, for what only works at one)
+    /// while it works; claude, codex and demo can), or pty (a terminal, for what only works at one)
     #[arg(long, value_enum, value_name = "pipe|two-way|pty", default_value_t = TransportName::Pipe,
           hide_possible_values = true)]
     transport: TransportName,

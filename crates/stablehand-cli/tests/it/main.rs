@@ -13,6 +13,8 @@ mod args;
 #[cfg(test)]
 mod criteria;
 #[cfg(test)]
+mod demo;
+#[cfg(test)]
 mod fake_agent;
 #[cfg(test)]
 mod faults;

@@ -141,10 +141,21 @@ fn told(call: &Call, status: &str, voice: &Voice) -> Json {
             (description.clone(), "think", object! { "description": description })
         }
     };
-    object! {
+    let told = object! {
         "toolCallId": voice.call("call_", &call.id), "title": title, "kind": kind,
         "status": status, "rawInput": input,
+    };
+    match &call.work {
+        // Whoever is asked wants to see it.
+        Work::Write { path, content } => told.with("content", list![change(path, content, voice)]),
+        _ => told,
     }
+}
+
+/// A file that is made; the protocol wants whole paths.
+fn change(path: &str, content: &str, voice: &Voice) -> Json {
+    let path = std::path::Path::new(&voice.id.cwd).join(path).display().to_string();
+    object! { "type": "diff", "path": path, "oldText": "", "newText": content }
 }
 
 fn begin(call: &Call, status: &str, voice: &Voice, said: &mut Said) {
@@ -162,9 +173,7 @@ fn end(call: &Call, ending: &Ending, voice: &Voice, said: &mut Said) {
         _ => "completed",
     };
     let shown = match &call.work {
-        Work::Write { path, content } if status == "completed" => {
-            object! { "type": "diff", "path": path, "oldText": "", "newText": content }
-        }
+        Work::Write { path, content } if status == "completed" => change(path, content, voice),
         _ => {
             let text = object! { "type": "text", "text": &output };
             object! { "type": "content", "content": text }

@@ -3,7 +3,7 @@
 //! JSON-RPC. Requests before `initialize` are refused, and prompts before there is a session, as the
 //! real ones do. So is a prompt that comes while another is being answered.
 
-use super::{News, Protocol, Rpc, Verdict, id_text};
+use super::{News, Prompted, Protocol, Rpc, Verdict, id_text};
 use crate::dialect::Said;
 use crate::json::{Json, list, object};
 use crate::voice::Voice;
@@ -15,8 +15,9 @@ const INVALID_PARAMS: i32 = -32602;
 const PARSE_ERROR: i32 = -32700;
 const NO_SUCH_SESSION: i32 = -32002;
 
-/// The modes of a session.
+/// The modes of a session, and those of an agent that can keep from changing anything.
 const MODES: &[&str] = &["default", "yolo"];
+const MODES_AND_PLAN: &[&str] = &["default", "plan", "yolo"];
 
 #[derive(Debug, Default)]
 pub(super) struct Acp {
@@ -52,7 +53,7 @@ impl Acp {
     ) -> Option<News> {
         if method == "initialize" {
             self.is_initialized = true;
-            answer_to(id, hello(), said);
+            answer_to(id, hello(voice), said);
             return None;
         }
         if !self.is_initialized {
@@ -71,7 +72,8 @@ impl Acp {
             }
             "session/set_mode" => {
                 let mode = params.get("modeId").and_then(Value::as_str).unwrap_or_default();
-                if MODES.contains(&mode) {
+                if modes(voice).contains(&mode) {
+                    voice.mode = Some(mode.to_owned());
                     answer_to(id, object! {}, said);
                 } else {
                     refuse(id, INVALID_PARAMS, &format!("Invalid mode: {mode}"), said);
@@ -101,13 +103,27 @@ fn prompt(id: &Value, params: &Value, voice: &mut Voice, said: &mut Said) -> Opt
     }
     voice.turn = Some(id.to_string());
     let parts = params.get("prompt").and_then(Value::as_array).into_iter().flatten();
-    let texts: Vec<&str> = parts.filter_map(|part| part.get("text")?.as_str()).collect();
-    Some(News::Turn(texts.join("\n")))
+    let texts: Vec<&str> = parts.clone().filter_map(|part| part.get("text")?.as_str()).collect();
+    let image = |part: &Value| part.get("type").and_then(Value::as_str) == Some("image");
+    let mut images = parts.filter(|part| image(part)).peekable();
+    if images.peek().is_some() && !voice.id.sees {
+        refuse(id, INVALID_PARAMS, "images are not supported", said);
+        return None;
+    }
+    let images = images.map(|part| {
+        let word = |key: &str| part.get(key).and_then(Value::as_str).unwrap_or_default();
+        (word("mimeType"), word("data"))
+    });
+    Some(News::Turn(Prompted::new(texts.join("\n"), images)))
 }
 
-fn hello() -> Json {
+fn modes(voice: &Voice) -> &'static [&'static str] {
+    if voice.id.plans { MODES_AND_PLAN } else { MODES }
+}
+
+fn hello(voice: &Voice) -> Json {
     let session = object! { "resume": object! {}, "list": object! {}, "close": object! {} };
-    let prompts = object! { "image": false, "audio": false, "embeddedContext": true };
+    let prompts = object! { "image": voice.id.sees, "audio": false, "embeddedContext": true };
     object! {
         "protocolVersion": 1,
         "agentCapabilities": object! {
@@ -136,7 +152,8 @@ fn session(method: &str, id: &Value, params: &Value, voice: &mut Voice, said: &m
         let params = json!({ "sessionId": voice.id.session, "update": update });
         said.line(object! { "jsonrpc": "2.0", "method": "session/update", "params": params });
     }
-    let modes: Vec<Json> = MODES.iter().map(|id| object! { "id": *id, "name": *id }).collect();
+    let modes: Vec<Json> =
+        modes(voice).iter().map(|id| object! { "id": *id, "name": *id }).collect();
     let ways = object! { "currentModeId": "default", "availableModes": modes };
     let chosen = voice.id.model.as_deref().unwrap_or("fake-model").to_owned();
     let choice = object! {
@@ -196,7 +213,10 @@ mod tests {
         let resume = r#"{"id":2,"method":"session/resume","params":{"sessionId":"s","cwd":"/w","mcpServers":[]}}"#;
         let (_, lines) = take(resume, false);
         assert!(lines.len() == 1 && !lines[0].contains("sessionId"), "{lines:?}");
-        assert_eq!(take(prompt, false).0, Some(News::Turn("feed".into())));
+        assert_eq!(
+            take(prompt, false).0,
+            Some(News::Turn(Prompted { text: "feed".into(), images: vec![] }))
+        );
         let cancel = r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#;
         assert_eq!(take(cancel, true), (Some(News::Interrupt), vec![]));
         assert_eq!(take(cancel, false), (None, vec![]));

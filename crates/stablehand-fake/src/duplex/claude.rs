@@ -1,6 +1,6 @@
 //! Claude Code's side of `--input-format stream-json`: prompts, control requests, answers.
 
-use super::{News, Protocol, Verdict};
+use super::{News, Prompted, Protocol, Verdict};
 use crate::dialect::Said;
 use crate::json::{Json, NULL, list, object};
 use crate::voice::Voice;
@@ -28,16 +28,23 @@ impl Protocol for Claude {
     }
 }
 
-/// The text of a message: a string, or blocks.
-fn prompt(value: &Value) -> String {
+/// What a message says: a string, or blocks of text and images.
+fn prompt(value: &Value) -> Prompted {
     match value.pointer("/message/content") {
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) => Prompted { text: text.clone(), images: Vec::new() },
         Some(Value::Array(blocks)) => {
             let texts: Vec<&str> =
                 blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
-            texts.join("\n")
+            let images = blocks.iter().filter_map(|block| {
+                let word = |key: &str| block.pointer(key).and_then(Value::as_str);
+                let is_image = word("/type") == Some("image");
+                let is_here = word("/source/type") == Some("base64");
+                let image = word("/source/media_type").zip(word("/source/data"));
+                image.filter(|_| is_image && is_here)
+            });
+            Prompted::new(texts.join("\n"), images)
         }
-        _ => String::new(),
+        _ => Prompted::default(),
     }
 }
 
@@ -126,7 +133,8 @@ mod tests {
 
     #[test]
     fn a_prompt_is_a_string_or_blocks() {
-        let turn = |text: &str| Some(News::Turn(text.to_owned()));
+        let turn =
+            |text: &str| Some(News::Turn(Prompted { text: text.to_owned(), images: vec![] }));
         let string = r#"{"type":"user","message":{"role":"user","content":"feed"}}"#;
         assert_eq!(take(string, false), (turn("feed"), vec![]));
         let blocks = r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}"#;

@@ -3,7 +3,7 @@
 //! JSON-RPC without its version: a request has an id and a method, a notification a method alone,
 //! an answer an id and a result. Requests before `initialize` are refused, as the real one does.
 
-use super::{News, Protocol, Rpc, Verdict, id_text};
+use super::{News, Prompted, Protocol, Rpc, Verdict, id_text};
 use crate::dialect::{self, Said};
 use crate::json::{Json, NULL, list, object};
 use crate::voice::Voice;
@@ -134,12 +134,16 @@ fn sandbox(params: &Value) -> Json {
     }
 }
 
-/// The texts of a prompt.
-fn prompt(params: &Value) -> String {
-    let input = params.get("input").and_then(Value::as_array);
-    let texts: Vec<&str> =
-        input.into_iter().flatten().filter_map(|part| part.get("text")?.as_str()).collect();
-    texts.join("\n")
+/// The texts of a prompt, and the images that came as a whole in their addresses.
+fn prompt(params: &Value) -> Prompted {
+    let parts = params.get("input").and_then(Value::as_array).into_iter().flatten();
+    let texts: Vec<&str> = parts.clone().filter_map(|part| part.get("text")?.as_str()).collect();
+    let images = parts.filter_map(|part| {
+        let word = |key: &str| part.get(key).and_then(Value::as_str);
+        let url = word("url").filter(|_| word("type") == Some("image"))?;
+        url.strip_prefix("data:")?.split_once(";base64,")
+    });
+    Prompted::new(texts.join("\n"), images)
 }
 
 fn answer(id: &Value, value: &Value) -> News {
@@ -187,7 +191,10 @@ mod tests {
         let (_, lines) =
             take(r#"{"id":2,"method":"thread/resume","params":{"threadId":"t"}}"#, false);
         assert!(lines.len() == 1 && lines[0].contains(r#""thread":{"id":"t""#), "{lines:?}");
-        assert_eq!(take(turn, false).0, Some(News::Turn("feed".into())));
+        assert_eq!(
+            take(turn, false).0,
+            Some(News::Turn(Prompted { text: "feed".into(), images: vec![] }))
+        );
         assert!(take(turn, true).1[0].contains("already in progress"));
         let stop = r#"{"id":4,"method":"turn/interrupt","params":{}}"#;
         assert_eq!(

@@ -6,7 +6,7 @@
 use super::{Flow, Stage};
 use crate::act::{Act, Call, Ending, Place, Work};
 use crate::dialect::{self, Said};
-use crate::duplex::{Duplex, News, Verdict};
+use crate::duplex::{Duplex, News, Prompted, Verdict};
 use crate::hooks::{Consent, Moment};
 use std::io;
 use std::time::{Duration, Instant};
@@ -50,6 +50,16 @@ impl Stage {
         Ok(Flow::Next)
     }
 
+    /// Says which images came with the prompt, where any did.
+    pub(super) fn look(&mut self) -> io::Result<Flow> {
+        let text = match self.images.as_slice() {
+            [] => return Ok(Flow::Next),
+            [one] => format!("I see an image ({one}).\n"),
+            all => format!("I see {} images ({}).\n", all.len(), all.join("; ")),
+        };
+        self.message(&text, Place::BeforeTool)
+    }
+
     fn wait_a_pace(&mut self) -> io::Result<Flow> {
         if self.pace.is_zero() { Ok(Flow::Next) } else { self.wait(self.pace.div_f64(self.speed)) }
     }
@@ -81,7 +91,13 @@ impl Stage {
                 Err(flow) => return Ok(flow),
             },
         };
+        self.refused = matches!(verdict, Verdict::Deny(_));
         match verdict {
+            // Only told, as a script tells it.
+            Verdict::Allow { .. } if !matches!(call.work, Work::Shell { .. }) => {
+                self.tell(&Act::ToolEnds(call.clone(), Ending::Well))?;
+                Ok(Flow::Next)
+            }
             Verdict::Allow { command } => {
                 let mut call = call.clone();
                 if let (Some(other), Work::Shell { command, .. }) = (command, &mut call.work) {
@@ -145,7 +161,7 @@ impl Stage {
     }
 
     /// The next prompt, or the exit code when nobody talks to us any more.
-    pub(super) fn next_turn(&mut self) -> io::Result<Result<String, u8>> {
+    pub(super) fn next_turn(&mut self) -> io::Result<Result<Prompted, u8>> {
         loop {
             if let Some(prompt) = self.duplex.as_mut().and_then(Duplex::next_prompt) {
                 return Ok(Ok(prompt));

@@ -1,28 +1,30 @@
 //! The built-in agent, for trying everything without an account.
 //!
 //! It is our own binary with a hidden subcommand (the face that has it says where it is), and it
-//! speaks Cursor's stream.
+//! speaks Cursor's stream; in a conversation it speaks the Agent Client Protocol, and asks.
 
 mod manage;
 
-use super::plan::{option, words};
+use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
-use super::{PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
+use super::{Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
 
 /// The hidden subcommand.
 pub(super) const SUBCOMMAND: &str = "__demo-agent";
 
+const MODES: &[(Mode, &[&str])] = &[(Mode::Plan, &["--mode", "plan"])];
+
 pub(super) static ROW: Row = Row {
     name: "demo",
     programs: &[],
     dialect: Dialect::Cursor,
     arguments,
-    modes: &[],
+    modes: MODES,
     workspace: Workspace::Argument,
     env: &[],
-    two_way: None,
+    two_way: Some(TwoWay { dialect: Dialect::Acp, arguments: two_way }),
     acp: None,
     tools: ToolsSeen::BeginningAndEnd,
     exit_codes: &[],
@@ -43,7 +45,17 @@ fn arguments(request: &PlanRequest) -> Vec<OsString> {
     let mut args = words(&[SUBCOMMAND]);
     option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
     option(&mut args, "--model", request.model.as_ref());
+    args.extend(request.mode_words(MODES));
     option(&mut args, "--workspace", request.workspace.as_ref());
+    args.extend(request.extra.iter().cloned());
+    args
+}
+
+/// The rest is said in the protocol.
+fn two_way(request: &PlanRequest) -> Vec<OsString> {
+    let mut args = words(&[SUBCOMMAND, "--listen"]);
+    flag(&mut args, "--ask-always", request.asks_always);
+    option(&mut args, "--model", request.model.as_ref());
     args.extend(request.extra.iter().cloned());
     args
 }

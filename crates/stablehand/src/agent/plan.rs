@@ -186,7 +186,11 @@ impl Agent {
             Form::OneTurn => ((row.arguments)(request), row.dialect, None),
             Form::TwoWay => {
                 let way = row.two_way.as_ref().ok_or_else(|| not_two_way(self))?;
-                ((way.arguments)(request), way.dialect, Some(opening(request)))
+                let opening = match way.dialect {
+                    Dialect::Acp => whole_opening(request)?,
+                    _ => opening(request),
+                };
+                ((way.arguments)(request), way.dialect, Some(opening))
             }
             Form::Acp if request.continue_latest => {
                 return Err(PlanError::NoLatest { agent: self.name() });

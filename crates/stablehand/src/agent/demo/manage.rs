@@ -8,7 +8,7 @@ pub(super) const CAN: Capabilities = Capabilities {
     thinking: true,
     resume: true,
     model: true,
-    native_modes: &[],
+    native_modes: &["plan"],
     force: false,
     sandbox: false,
     mcp: false,
