@@ -6,6 +6,7 @@
 //! resumed.
 
 mod show;
+pub(crate) mod turn;
 
 use crate::ask::{AskArgs, Asking, Attendant};
 use crate::choice::ChoiceArgs;
@@ -17,7 +18,7 @@ use crate::screen::Screen;
 use crate::signals::{self, Attention};
 use crate::{console, env};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use show::{EndOfTurn, Note, Shows};
+use show::{Note, Shows};
 use stablehand::Surroundings;
 use stablehand::control::{self, Receiver, Request, Requests};
 use stablehand::driver;
@@ -28,6 +29,7 @@ use stablehand_core::record::Level;
 use stablehand_store::Filler;
 use std::sync::Arc;
 use std::time::Duration;
+use turn::EndOfTurn;
 
 /// Talk with an agent: every line is a prompt; an empty input ends the conversation.
 #[derive(Debug, clap::Args)]
@@ -91,7 +93,7 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     let continues = !held.continuations(agent).is_empty();
     let patience = if asks { attendant.session_patience() } else { Some(Duration::ZERO) };
     // Where nobody sits, the rules decide alone, and at once.
-    let builder = held.apply(args.builder(&env, policy)?, agent).patience(patience);
+    let builder = held.apply(builder(&args.choice, &env, policy)?, agent).patience(patience);
     let builder = match redaction {
         Some(redaction) => builder.redact(redaction),
         None => builder,
@@ -105,11 +107,7 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     let filler = args.choice.indexes(&env).then(|| Filler::start(&session.log()));
     let events = session.take_events();
     let (sender, notes) = control::channel().map_err(io)?;
-    let ends = match (two_way, continues) {
-        (false, _) => EndOfTurn::Exit,
-        (true, false) => EndOfTurn::Word,
-        (true, true) => EndOfTurn::Rest,
-    };
+    let ends = EndOfTurn::of(two_way, continues);
     let handle = session.handle();
     let asking = if asks {
         Asking::start(&attendant, handle.control(), &screen, &attention).map_err(io)?
@@ -173,44 +171,48 @@ impl TalkArgs {
             Some(Approvals::Deny | Approvals::Ask) | None => Policy::Deny,
         }
     }
+}
 
-    fn builder(&self, env: &Env, policy: Policy) -> Result<SessionBuilder, Failure> {
-        let choice = &self.choice;
-        let agent = choice.agent()?;
-        let mut around = Surroundings::default();
-        around.path.clone_from(&env.path);
-        around.state = env.state().ok();
-        if !choice.keep_env {
-            around.non_interactive = env.non_interactive();
-        }
-        let mut builder = Session::builder(agent)
-            .surroundings(around)
-            .program(choice.program(agent, env)?)
-            .keeper(KeeperProgram { program: env.program.clone(), args: vec![env::KEEPER.into()] })
-            .log_dir(choice.log_dir(env)?)
-            .limits(choice.limits(agent))
-            .stages(choice.stages())
-            .policy(policy)
-            .args(choice.extra.iter().cloned())
-            .continue_latest(choice.continue_latest)
-            .force(choice.force)
-            .acp(choice.acp)
-            .login(choice.login(agent))
-            .conversation();
-        if let Some(model) = &choice.model {
-            builder = builder.model(model);
-        }
-        if let Some(mode) = choice.mode {
-            builder = builder.mode(mode);
-        }
-        if let Some(folder) = &choice.workspace {
-            builder = builder.workspace(folder);
-        }
-        if let Some(session) = &choice.resume {
-            builder = builder.resume(session);
-        }
-        Ok(builder)
+/// A conversation as it was chosen.
+pub(crate) fn builder(
+    choice: &ChoiceArgs,
+    env: &Env,
+    policy: Policy,
+) -> Result<SessionBuilder, Failure> {
+    let agent = choice.agent()?;
+    let mut around = Surroundings::default();
+    around.path.clone_from(&env.path);
+    around.state = env.state().ok();
+    if !choice.keep_env {
+        around.non_interactive = env.non_interactive();
     }
+    let mut builder = Session::builder(agent)
+        .surroundings(around)
+        .program(choice.program(agent, env)?)
+        .keeper(KeeperProgram { program: env.program.clone(), args: vec![env::KEEPER.into()] })
+        .log_dir(choice.log_dir(env)?)
+        .limits(choice.limits(agent))
+        .stages(choice.stages())
+        .policy(policy)
+        .args(choice.extra.iter().cloned())
+        .continue_latest(choice.continue_latest)
+        .force(choice.force)
+        .acp(choice.acp)
+        .login(choice.login(agent))
+        .conversation();
+    if let Some(model) = &choice.model {
+        builder = builder.model(model);
+    }
+    if let Some(mode) = choice.mode {
+        builder = builder.mode(mode);
+    }
+    if let Some(folder) = &choice.workspace {
+        builder = builder.workspace(folder);
+    }
+    if let Some(session) = &choice.resume {
+        builder = builder.resume(session);
+    }
+    Ok(builder)
 }
 
 /// A conversation in progress.

@@ -3,10 +3,10 @@
 use crate::ask::{Feed, Told};
 use crate::render::{EventLines, TextView};
 use crate::screen::Screen;
+use crate::talk::turn::{EndOfTurn, TurnWatch};
 use stablehand::control::Sender;
 use stablehand::follow::Show;
 use stablehand::{Events, Handle};
-use stablehand_core::event::{EventKind, Health, SessionEnd};
 use std::io;
 use std::thread::JoinHandle;
 
@@ -28,17 +28,6 @@ pub(super) enum Note {
     TurnOver,
     /// The session is over.
     Over,
-}
-
-/// When a turn is over, and another prompt may come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EndOfTurn {
-    /// When its process is, unless another one goes on with the session.
-    Exit,
-    /// When the agent says so.
-    Word,
-    /// When the agent rests: after its word a rule may have it go on.
-    Rest,
 }
 
 /// Starts the thread.
@@ -74,7 +63,7 @@ fn follow(
     notes: &Sender<Note>,
     ends: EndOfTurn,
 ) -> io::Result<()> {
-    let mut after = After::Nothing;
+    let mut turn = TurnWatch::new(ends);
     loop {
         let mut next = events.try_next();
         if next.is_none() {
@@ -83,40 +72,9 @@ fn follow(
         }
         let Some(event) = next else { return Ok(()) };
         face.event(&event)?;
-        let is_end = match event.event {
-            EventKind::TurnEnded { .. } => {
-                after = After::Word;
-                ends == EndOfTurn::Word
-            }
-            EventKind::TurnContinued { .. } => {
-                after = After::Continued;
-                false
-            }
-            EventKind::HealthChanged { to: Health::AwaitingPrompt, .. } => {
-                after == After::Word && ends == EndOfTurn::Rest
-            }
-            // The next process goes on with the session.
-            EventKind::SessionEnded { end: SessionEnd::Success, .. }
-                if after == After::Continued && ends == EndOfTurn::Exit =>
-            {
-                after = After::Nothing;
-                false
-            }
-            EventKind::SessionEnded { .. } => true,
-            _ => false,
-        };
-        if is_end {
+        if turn.is_over(&event) {
             face.pause()?;
-            after = After::Nothing;
             notes.send(Note::TurnOver);
         }
     }
-}
-
-/// What was heard of the turn's end so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum After {
-    Nothing,
-    Word,
-    Continued,
 }
