@@ -11,13 +11,13 @@ mod program;
 mod show;
 
 pub use feed::{Feed, Told};
+pub(crate) use feed::{Note, Question};
 
 use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::screen::Screen;
 use crate::signals::Attention;
-use feed::Note;
 use keyboard::Keyboard;
 use stablehand::clock::unix_now;
 use stablehand::control::{self, Control, Request, Sender};
@@ -119,7 +119,7 @@ impl Attendant {
 
 /// What "always" would mean for a question.
 #[derive(Debug)]
-enum Always {
+pub(crate) enum Always {
     /// The agent itself remembers it, for its session.
     Session,
     /// A rule is written.
@@ -133,7 +133,7 @@ enum Always {
     No(String),
 }
 
-fn always(gate: Option<&Gate>, tool: Option<&Tool>) -> Always {
+pub(crate) fn always(gate: Option<&Gate>, tool: Option<&Tool>) -> Always {
     let Some(gate) = gate else { return Always::Session };
     let Some(file) = gate.rules_file() else {
         return Always::No("there is no file for rules".to_owned());
@@ -148,7 +148,7 @@ fn always(gate: Option<&Gate>, tool: Option<&Tool>) -> Always {
 }
 
 /// Writes the rule for a call, and has it put on record; where it stands, or why not.
-fn remember(
+pub(crate) fn remember(
     gate: &Gate,
     tool: &Tool,
     why: &str,

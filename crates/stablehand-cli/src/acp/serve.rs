@@ -1,9 +1,502 @@
-//! An agent of the protocol that any other agent stands behind.
+//! An agent of the protocol, behind which any other agent stands: what an editor asks for, and who
+//! does it.
+//!
+//! Owns the connection, on a thread of its own, and which session is whose. Each session has a
+//! worker; a request is handed to it and answered from there, because the connection takes one
+//! message after the other and must never wait. The protocol's own library is used in this folder
+//! and nowhere else.
+
+mod book;
+mod commands;
+mod flow;
+mod hunks;
+mod live;
+mod prompt;
+mod questions;
+mod settings;
+mod turn;
+mod updates;
+mod worker;
 
 use crate::choice::ChoiceArgs;
+use crate::env::Env;
 use crate::failure::Failure;
+use crate::main_stablehand::PROGRAM;
+use crate::screen::Screen;
+use crate::signals;
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::schema::{
+    AgentAuthCapabilities, AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodTerminal,
+    AuthenticateRequest, AuthenticateResponse, CancelNotification, CloseSessionRequest,
+    CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse, Error, Implementation,
+    InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
+    LoadSessionRequest, LoadSessionResponse, LogoutCapabilities, LogoutRequest, LogoutResponse,
+    NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest, ResumeSessionRequest,
+    ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities,
+    SessionDeleteCapabilities, SessionInfo, SessionListCapabilities, SessionResumeCapabilities,
+    SetSessionConfigOptionRequest, SetSessionModeRequest,
+};
+use agent_client_protocol::v1::{ConnectionTo, Responder};
+use agent_client_protocol::{Agent as AgentRole, Client, JsonRpcResponse, LineDirection, Stdio};
+use book::{Book, Entry};
+use commands::Asked;
+use flow::Flow;
+use stablehand::agent::Agent;
+use stablehand::control::{self, Request};
+use stablehand_core::time::UnixMillis;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use worker::{Offer, Word, Worker, answer};
 
-/// Serves it.
-pub(super) fn main(_choice: &ChoiceArgs) -> Result<u8, Failure> {
-    Err(Failure::new("not there yet"))
+/// How long the sessions get to end when the editor is gone.
+const GOODBYE: Duration = Duration::from_secs(15);
+
+/// So many sessions are listed at once.
+const PAGE: usize = 50;
+
+/// The way to log in that is the agent's own.
+const LOGIN: &str = "agent-login";
+
+/// What all sessions of an editor share.
+pub(super) struct House {
+    env: Env,
+    choice: ChoiceArgs,
+    agent: Agent,
+    program: PathBuf,
+    book: Book,
+    screen: Screen,
+    flow: Arc<Flow>,
+    editor: ConnectionTo<Client>,
+    notices: bool,
+}
+
+impl House {
+    /// Whether the editor has a place for notices.
+    fn has_notices(&self) -> bool {
+        self.notices
+    }
+
+    fn warn(&self, text: &str) {
+        self.screen.err(format!("{PROGRAM}: WARN {text}\n").as_bytes());
+    }
+}
+
+/// What there is before an editor has said hello, and who serves which session.
+struct Door {
+    env: Env,
+    choice: ChoiceArgs,
+    agent: Agent,
+    program: PathBuf,
+    book: Book,
+    screen: Screen,
+    flow: Arc<Flow>,
+    house: OnceLock<Arc<House>>,
+    sessions: Mutex<HashMap<String, Sender<Word>>>,
+}
+
+/// What ends it all.
+enum End {
+    Editor(Result<(), agent_client_protocol::Error>),
+    Signal(i32),
+}
+
+/// Serves one editor; the exit status.
+pub(super) fn main(choice: &ChoiceArgs) -> Result<u8, Failure> {
+    let env = Env::read()?;
+    let io = |error: std::io::Error| Failure::new(format!("failed to set up our streams: {error}"));
+    let agent = choice.agent()?;
+    let program = choice.program(agent, &env)?;
+    // What is wrong with it is said now, and not in the first turn.
+    choice.gate(agent, &choice.settings(&env)?, &env)?;
+    let screen = Screen::start(choice.redaction().as_ref()).map_err(io)?;
+    let (control, requests) = control::control().map_err(io)?;
+    let attention = signals::watch(control).map_err(io)?;
+    attention.set(true);
+    let door = Arc::new(Door {
+        book: Book::new(&env.state()?),
+        env,
+        choice: choice.clone(),
+        agent,
+        program,
+        screen,
+        flow: Arc::default(),
+        house: OnceLock::new(),
+        sessions: Mutex::default(),
+    });
+    let (ends, end) = channel();
+    let connection = Arc::clone(&door);
+    let editor_gone = ends.clone();
+    let serve = move || {
+        let result = futures_lite::future::block_on(connect(connection));
+        let _main_gone = editor_gone.send(End::Editor(result));
+    };
+    std::thread::Builder::new().name("editor".into()).spawn(serve).map_err(io)?;
+    let listen = move || {
+        loop {
+            match requests.next() {
+                Some(Request::Stop { signal }) => {
+                    let _main_gone = ends.send(End::Signal(signal));
+                }
+                Some(_) => {}
+                None => wait_for(&requests),
+            }
+        }
+    };
+    std::thread::Builder::new().name("requests".into()).spawn(listen).map_err(io)?;
+    let ended = end.recv();
+    door.close();
+    door.screen.flush();
+    match ended {
+        Ok(End::Editor(Ok(()))) | Err(_) => Ok(0),
+        Ok(End::Editor(Err(error))) => {
+            Err(Failure::new(format!("the connection to the editor broke: {}", error.message)))
+        }
+        Ok(End::Signal(signal)) => Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(15))),
+    }
+}
+
+fn wait_for(requests: &control::Requests) {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    let mut fds = [PollFd::new(requests.fd(), PollFlags::POLLIN)];
+    let _interrupted = poll(&mut fds, PollTimeout::NONE);
+}
+
+/// Takes requests until the editor is gone. The order of the handlers is of no meaning.
+async fn connect(door: Arc<Door>) -> Result<(), agent_client_protocol::Error> {
+    macro_rules! on_request {
+        ($builder:expr, $request:ty, $handle:expr) => {{
+            let door = Arc::clone(&door);
+            $builder.on_receive_request(
+                async move |request: $request, responder, editor: ConnectionTo<Client>| {
+                    let handle: fn(&Arc<Door>, $request, _, ConnectionTo<Client>) = $handle;
+                    handle(&door, request, responder, editor);
+                    Ok(())
+                },
+                agent_client_protocol::on_receive_request!(),
+            )
+        }};
+    }
+    let builder = AgentRole.v1().name(PROGRAM);
+    let builder = on_request!(builder, InitializeRequest, |door, request, responder, editor| {
+        answer(responder, Ok(door.hello(&request, editor)));
+    });
+    let builder = on_request!(builder, AuthenticateRequest, |door, request, responder, _| {
+        door.log_in(&request, responder);
+    });
+    let builder = on_request!(builder, LogoutRequest, |door, _request, responder, _| {
+        door.log_out(responder);
+    });
+    let builder = on_request!(builder, NewSessionRequest, |door, request, responder, _| {
+        door.begin(request.cwd, responder);
+    });
+    let builder = on_request!(builder, LoadSessionRequest, |door, request, responder, _| {
+        let made = |offer: Offer| {
+            LoadSessionResponse::new().modes(offer.modes).config_options(offer.options)
+        };
+        door.go_on(&request.session_id.0, &request.cwd, true, made, responder);
+    });
+    let builder = on_request!(builder, ResumeSessionRequest, |door, request, responder, _| {
+        let made = |offer: Offer| {
+            ResumeSessionResponse::new().modes(offer.modes).config_options(offer.options)
+        };
+        door.go_on(&request.session_id.0, &request.cwd, false, made, responder);
+    });
+    let builder = on_request!(builder, ListSessionsRequest, |door, request, responder, _| {
+        door.list(&request, responder);
+    });
+    let builder = on_request!(builder, CloseSessionRequest, |door, request, responder, _| {
+        door.dismiss(&request.session_id.0, responder, || CloseSessionResponse::new());
+    });
+    let builder = on_request!(builder, DeleteSessionRequest, |door, request, responder, _| {
+        let _not_there = door.book.remove(&request.session_id.0);
+        door.dismiss(&request.session_id.0, responder, || DeleteSessionResponse::new());
+    });
+    let builder = on_request!(builder, PromptRequest, |door, request, responder, _| {
+        let id = request.session_id.0.to_string();
+        door.hand(&id, responder, |responder| Word::Prompt(Box::new(request), responder));
+    });
+    let builder = on_request!(builder, SetSessionModeRequest, |door, request, responder, _| {
+        let id = request.session_id.0.to_string();
+        door.hand(&id, responder, |responder| Word::Mode(request, responder));
+    });
+    let builder =
+        on_request!(builder, SetSessionConfigOptionRequest, |door, request, responder, _| {
+            let id = request.session_id.0.to_string();
+            door.hand(&id, responder, |responder| Word::Option(request, responder));
+        });
+    let cancels = Arc::clone(&door);
+    let builder = builder.on_receive_notification(
+        async move |cancel: CancelNotification, _editor| {
+            if let Some(worker) = cancels.worker(&cancel.session_id.0) {
+                let _worker_gone = worker.send(Word::Cancel);
+            }
+            Ok(())
+        },
+        agent_client_protocol::on_receive_notification!(),
+    );
+    let flow = Arc::clone(&door.flow);
+    let counted = move |_line: &str, direction| {
+        if direction == LineDirection::Stdout {
+            flow.taken();
+        }
+    };
+    builder.connect_to(Stdio::new().with_debug(counted)).await
+}
+
+impl Door {
+    fn hello(
+        &self,
+        request: &InitializeRequest,
+        editor: ConnectionTo<Client>,
+    ) -> InitializeResponse {
+        let can = &request.client_capabilities;
+        let notices = can.session.as_ref().is_some_and(|session| session.notices.is_some());
+        let terminal_login = can.auth.terminal;
+        self.house.get_or_init(|| {
+            Arc::new(House {
+                env: self.env.clone(),
+                choice: self.choice.clone(),
+                agent: self.agent,
+                program: self.program.clone(),
+                book: self.book.clone(),
+                screen: self.screen.clone(),
+                flow: Arc::clone(&self.flow),
+                editor,
+                notices,
+            })
+        });
+        let name = self.agent.name();
+        let sessions = SessionCapabilities::new()
+            .list(SessionListCapabilities::new())
+            .resume(SessionResumeCapabilities::new())
+            .close(SessionCloseCapabilities::new())
+            .delete(SessionDeleteCapabilities::new());
+        let capabilities = AgentCapabilities::new()
+            .load_session(true)
+            .prompt_capabilities(PromptCapabilities::new().embedded_context(true))
+            .session_capabilities(sessions)
+            .auth(AgentAuthCapabilities::new().logout(LogoutCapabilities::new()));
+        let info = Implementation::new(PROGRAM, env!("CARGO_PKG_VERSION"))
+            .title(format!("Stablehand ({name})"));
+        InitializeResponse::new(ProtocolVersion::V1)
+            .agent_capabilities(capabilities)
+            .auth_methods(self.ways_to_log_in(terminal_login))
+            .agent_info(info)
+    }
+
+    fn ways_to_log_in(&self, in_terminal: bool) -> Vec<AuthMethod> {
+        let name = self.agent.name();
+        let title = format!("Log in to {name}");
+        if in_terminal {
+            let args = ["login", "--agent", name].map(str::to_owned).to_vec();
+            return vec![AuthMethod::Terminal(AuthMethodTerminal::new(LOGIN, title).args(args))];
+        }
+        let how = format!("Run `stablehand login --agent {name}` in a terminal, then try again");
+        vec![AuthMethod::Agent(AuthMethodAgent::new(LOGIN, title).description(how))]
+    }
+
+    fn log_in(&self, request: &AuthenticateRequest, responder: Responder<AuthenticateResponse>) {
+        if &*request.method_id.0 != LOGIN {
+            let what = format!("there is no way to log in called `{}`", request.method_id.0);
+            return answer(responder, Err(Error::invalid_params().data(what)));
+        }
+        let asked = self.asked();
+        aside(responder, move || match asked.is_logged_in() {
+            Some(false) => Err(Error::auth_required().data(format!(
+                "run `stablehand login --agent {}` in a terminal, then try again",
+                asked.agent.name()
+            ))),
+            _ => Ok(AuthenticateResponse::new()),
+        });
+    }
+
+    fn log_out(&self, responder: Responder<LogoutResponse>) {
+        let asked = self.asked();
+        aside(responder, move || match asked.log_out() {
+            Ok(_) => Ok(LogoutResponse::new()),
+            Err(why) => Err(turn::internal(why, serde_json::json!({}))),
+        });
+    }
+
+    fn asked(&self) -> Asked {
+        let here = std::env::current_dir().unwrap_or_default();
+        Asked::new(self.agent, self.program.clone(), &self.env, &here)
+    }
+
+    fn begin(&self, cwd: PathBuf, responder: Responder<NewSessionResponse>) {
+        if let Err(error) = check_place(&cwd) {
+            return answer(responder, Err(error));
+        }
+        let entry = Entry::new(&self.choice.agent, cwd);
+        let id = entry.id.clone();
+        let made = move |offer: Offer| {
+            NewSessionResponse::new(id).modes(offer.modes).config_options(offer.options)
+        };
+        self.work(entry, false, made, responder);
+    }
+
+    fn go_on<T: JsonRpcResponse>(
+        &self,
+        id: &str,
+        cwd: &Path,
+        tells_past: bool,
+        made: impl FnOnce(Offer) -> T + Send + 'static,
+        responder: Responder<T>,
+    ) {
+        if let Err(error) = check_place(cwd) {
+            return answer(responder, Err(error));
+        }
+        let Some(mut entry) = self.book.read(id).filter(|it| it.agent == self.choice.agent) else {
+            return answer(responder, Err(Error::session_not_found(id.to_owned())));
+        };
+        cwd.clone_into(&mut entry.cwd);
+        self.work(entry, tells_past, made, responder);
+    }
+
+    /// Starts a worker, who answers.
+    fn work<T: JsonRpcResponse>(
+        &self,
+        mut entry: Entry,
+        tells_past: bool,
+        made: impl FnOnce(Offer) -> T + Send + 'static,
+        responder: Responder<T>,
+    ) {
+        let Some(house) = self.house.get().map(Arc::clone) else {
+            return answer(responder, Err(Error::invalid_request()));
+        };
+        if let Err(error) = self.book.write(&mut entry) {
+            let text = format!("failed to write down the session: {error}");
+            return answer(responder, Err(turn::internal(text, serde_json::json!({}))));
+        }
+        let (words, inbox) = channel();
+        let id = entry.id.clone();
+        let before = self.sessions().insert(id, words.clone());
+        let work = move || {
+            if let Some(before) = before {
+                // The same session twice would be two agents in one.
+                part_from(&before);
+            }
+            let mut worker = Worker::new(house, entry, words);
+            if tells_past {
+                worker.tell_past();
+            }
+            answer(responder, Ok(made(worker.offer())));
+            worker.run(&inbox);
+        };
+        if std::thread::Builder::new().name("session".into()).spawn(work).is_err() {
+            self.house.get().inspect(|house| house.warn("there is no thread for a session"));
+        }
+    }
+
+    fn list(&self, request: &ListSessionsRequest, responder: Responder<ListSessionsResponse>) {
+        let book = self.book.clone();
+        let agent = self.choice.agent.clone();
+        let (cwd, cursor) = (request.cwd.clone(), request.cursor.clone());
+        aside(responder, move || {
+            let mut entries = book.of(&agent);
+            entries.retain(|entry| cwd.as_ref().is_none_or(|cwd| *cwd == entry.cwd));
+            let from =
+                match &cursor {
+                    None => 0,
+                    Some(last) => entries
+                        .iter()
+                        .position(|entry| entry.id == *last)
+                        .map(|at| at + 1)
+                        .ok_or_else(|| Error::invalid_params().data("no such cursor".to_owned()))?,
+                };
+            let page: Vec<&Entry> = entries.iter().skip(from).take(PAGE).collect();
+            let is_last = from + page.len() >= entries.len();
+            let next = page.last().filter(|_| !is_last).map(|entry| entry.id.clone());
+            let info = |entry: &&Entry| {
+                SessionInfo::new(entry.id.clone(), entry.cwd.clone())
+                    .title(entry.title.clone())
+                    .updated_at(UnixMillis(entry.used_ms).rfc3339())
+            };
+            Ok(ListSessionsResponse::new(page.iter().map(info).collect()).next_cursor(next))
+        });
+    }
+
+    /// Ends a session; whoever names one that is not open has what he wants.
+    fn dismiss<T: JsonRpcResponse>(&self, id: &str, responder: Responder<T>, done: fn() -> T) {
+        let worker = self.sessions().remove(id);
+        aside(responder, move || {
+            if let Some(worker) = worker {
+                part_from(&worker);
+            }
+            Ok(done())
+        });
+    }
+
+    /// Hands a request to the session's worker.
+    fn hand<T: JsonRpcResponse>(
+        &self,
+        id: &str,
+        responder: Responder<T>,
+        word: impl FnOnce(Responder<T>) -> Word,
+    ) {
+        match self.worker(id) {
+            Some(worker) => {
+                let _worker_gone = worker.send(word(responder));
+            }
+            None => answer(responder, Err(Error::session_not_found(id.to_owned()))),
+        }
+    }
+
+    fn worker(&self, id: &str) -> Option<Sender<Word>> {
+        self.sessions().get(id).cloned()
+    }
+
+    fn sessions(&self) -> std::sync::MutexGuard<'_, HashMap<String, Sender<Word>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends all sessions, with their trees.
+    fn close(&self) {
+        self.flow.close();
+        let workers: Vec<_> = self.sessions().drain().map(|(_, worker)| worker).collect();
+        let until = Instant::now() + GOODBYE;
+        let leaving: Vec<_> = workers
+            .iter()
+            .map(|worker| {
+                let (done, left) = channel::<()>();
+                let _worker_gone = worker.send(Word::Close(done));
+                left
+            })
+            .collect();
+        for left in leaving {
+            let _left = left.recv_timeout(until.saturating_duration_since(Instant::now()));
+        }
+    }
+}
+
+/// Has a worker end its session, and waits for that.
+fn part_from(worker: &Sender<Word>) {
+    let (done, left) = channel::<()>();
+    let _worker_gone = worker.send(Word::Close(done));
+    let _left = left.recv_timeout(GOODBYE);
+}
+
+/// Answers from a thread of its own, since it may take a moment.
+fn aside<T: JsonRpcResponse>(
+    responder: Responder<T>,
+    make: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) {
+    // Without a thread the responder is dropped, and the editor told so.
+    let _no_thread =
+        std::thread::Builder::new().name("aside".into()).spawn(move || answer(responder, make()));
+}
+
+fn check_place(cwd: &Path) -> Result<(), Error> {
+    if !cwd.is_absolute() {
+        let what = format!("`{}` is no absolute path", cwd.display());
+        return Err(Error::invalid_params().data(what));
+    }
+    if !cwd.is_dir() {
+        let what = format!("`{}` is no folder", cwd.display());
+        return Err(Error::invalid_params().data(what));
+    }
+    Ok(())
 }

@@ -16,7 +16,7 @@ const MOST: usize = 64;
 
 /// What whoever asks must know.
 #[derive(Debug)]
-pub(super) enum Note {
+pub(crate) enum Note {
     /// A process was started.
     Began,
     /// A question waits.
@@ -33,24 +33,24 @@ pub(super) enum Note {
 
 /// A question.
 #[derive(Clone, Debug)]
-pub(super) struct Question {
-    pub(super) id: String,
-    pub(super) what: String,
-    pub(super) options: Vec<String>,
-    pub(super) tool: Option<Box<Tool>>,
-    pub(super) why: Option<String>,
+pub(crate) struct Question {
+    pub(crate) id: String,
+    pub(crate) what: String,
+    pub(crate) options: Vec<String>,
+    pub(crate) tool: Option<Box<Tool>>,
+    pub(crate) why: Option<String>,
     /// The event, for programs.
-    pub(super) event: Event,
+    pub(crate) event: Event,
 }
 
 /// An answer.
 #[derive(Clone, Debug)]
-pub(super) struct Resolved {
-    pub(super) id: String,
-    pub(super) choice: String,
-    pub(super) by: String,
+pub(crate) struct Resolved {
+    pub(crate) id: String,
+    pub(crate) choice: String,
+    pub(crate) by: String,
     /// The event, for programs.
-    pub(super) event: Event,
+    pub(crate) event: Event,
 }
 
 /// Where events go in.
@@ -68,7 +68,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    pub(super) fn new(notes: Sender<Note>, ruled: bool, is_first: bool) -> Feed {
+    pub(crate) fn new(notes: Sender<Note>, ruled: bool, is_first: bool) -> Feed {
         Feed { notes, ruled, is_first, calls: VecDeque::new(), heard: VecDeque::new() }
     }
 

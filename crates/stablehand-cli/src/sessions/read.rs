@@ -59,7 +59,7 @@ impl LogArgs {
 
 /// Hands out the events of a log, in their order, until `take` says false; how many lines were no
 /// records.
-pub(super) fn each_event(
+pub(crate) fn each_event(
     log: &Path,
     mut take: impl FnMut(&Event) -> Result<bool, Failure>,
 ) -> Result<u64, Failure> {
