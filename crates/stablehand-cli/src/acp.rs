@@ -16,9 +16,6 @@ use config::Editor;
 /// Be an agent of the Agent Client Protocol on standard input and output, for editors.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = crate::failure::EXIT_CODES)]
-#[command(mut_arg("prompt", |arg| arg.hide(true)))]
-#[command(mut_arg("resume", |arg| arg.hide(true)))]
-#[command(mut_arg("continue_latest", |arg| arg.hide(true)))]
 pub struct AcpArgs {
     #[command(flatten)]
     choice: ChoiceArgs,
@@ -31,6 +28,13 @@ pub struct AcpArgs {
     /// Print what to paste into the settings of an editor, and do nothing else
     #[arg(long, value_name = "EDITOR", value_enum)]
     print_config: Option<Editor>,
+}
+
+/// Leaves out of the help what comes from the editor.
+pub(crate) fn trim_help(command: clap::Command) -> clap::Command {
+    ["prompt", "resume", "continue_latest"]
+        .into_iter()
+        .fold(command, |command, name| command.mut_arg(name, |arg| arg.hide(true)))
 }
 
 /// Serves one editor; the exit status.

@@ -109,11 +109,11 @@ pub struct ChoiceArgs {
     stop_grace: Option<Duration>,
 
     /// The prompt; several words are joined. Without it, standard input is read
-    #[arg(value_name = "PROMPT")]
+    #[arg(value_name = "PROMPT", index = 1)]
     pub prompt: Vec<String>,
 
     /// Everything after -- goes to the agent as it is
-    #[arg(last = true, value_name = "AGENT ARGS")]
+    #[arg(last = true, value_name = "AGENT ARGS", index = 2)]
     pub extra: Vec<OsString>,
 }
 

@@ -10,7 +10,7 @@ use crate::policy::PolicyArgs;
 use crate::run::RunArgs;
 use crate::talk::TalkArgs;
 use crate::{acp, decode, doctor, hook, hooks, manage, policy, run, sessions, talk};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// The name in messages and in the log.
@@ -89,7 +89,11 @@ pub fn main() -> ExitCode {
     {
         return code;
     }
-    let cli = match Cli::try_parse_from(sessions::mark_words(std::env::args_os())) {
+    let command = Cli::command().mut_subcommand("acp", acp::trim_help);
+    let parsed = command
+        .try_get_matches_from(sessions::mark_words(std::env::args_os()))
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return crate::explain(&error),
     };
