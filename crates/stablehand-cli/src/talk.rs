@@ -194,7 +194,7 @@ impl TalkArgs {
             .args(choice.extra.iter().cloned())
             .continue_latest(choice.continue_latest)
             .force(choice.force)
-            .acp(choice.acp)
+            .acp(choice.speaks_acp(agent))
             .login(choice.login(agent))
             .conversation();
         if let Some(model) = &choice.model {

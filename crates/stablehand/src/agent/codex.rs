@@ -19,7 +19,7 @@ pub(super) static ROW: Row = Row {
     name: "codex",
     programs: &["codex"],
     dialect: Dialect::Codex,
-    arguments,
+    arguments: Some(arguments),
     modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[],

@@ -18,7 +18,7 @@ pub(super) static ROW: Row = Row {
     name: "demo",
     programs: &[],
     dialect: Dialect::Cursor,
-    arguments,
+    arguments: Some(arguments),
     modes: &[],
     workspace: Workspace::Argument,
     env: &[],
