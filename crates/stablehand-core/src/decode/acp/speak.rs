@@ -353,8 +353,12 @@ fn choose_mode(session: &str, access: Access, result: Value<'_>) -> Option<Step>
     let (id, wanted): (_, &[&str]) = match access {
         Access::Asked => return None,
         Access::ReadOnly => (CONFINE, &["plan", "read-only", "ask", "architect"]),
-        Access::Workspace => (MODE, &["acceptEdits", "autoEdit", "auto-edit", "auto"]),
-        Access::Everything => (MODE, &["bypassPermissions", "yolo", "full-access", "autopilot"]),
+        Access::Workspace => {
+            (MODE, &["acceptEdits", "autoEdit", "auto-edit", "workspace-write", "auto"])
+        }
+        Access::Everything => {
+            (MODE, &["bypassPermissions", "yolo", "full-access", "agent-full-access", "autopilot"])
+        }
     };
     // Some have them as an option among others.
     let option = option_of(result, "mode");

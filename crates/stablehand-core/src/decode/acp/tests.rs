@@ -220,6 +220,16 @@ fn what_tools_are_given_and_how_they_end() {
         done(r#","rawOutput":{"exit_code":3,"aggregated_output":"no\n"}"#),
     ]);
     assert_eq!(argv.headline(), "echo hi");
+    // What one tells of a terminal of its own, beside the protocol.
+    let streamed = tool_of(&[
+        call(r#""title":"x","kind":"execute","rawInput":{"command":"make"}"#),
+        more(r#""_meta":{"terminal_output_delta":{"data":"one\n","terminal_id":"t"}}"#),
+        done(
+            r#","_meta":{"terminal_output_delta":{"data":"two\n"},"terminal_exit":{"exit_code":2}}"#,
+        ),
+    ]);
+    assert_eq!(streamed.output.as_deref(), Some("one\ntwo\n"));
+    assert_eq!(streamed.outcome, Some(Outcome::Failure { exit_code: Some(2), message: None }));
     assert_eq!(argv.outcome, Some(Outcome::Failure { exit_code: Some(3), message: None }));
     let read = tool_of(&[
         call(r#""title":"Read a.rs","kind":"read","locations":[{"path":"/w/a.rs","line":3}]"#),
