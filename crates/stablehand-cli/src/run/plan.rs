@@ -239,7 +239,7 @@ pub(super) fn print(
         .collect();
     let (transport, size) = match spec.launch.transport {
         Transport::Pipe if spec.talk.is_some() => ("two-way", None),
-        Transport::Pipe => ("pipe", None),
+        Transport::Pipe | Transport::Together => ("pipe", None),
         Transport::Pty { size } => ("pty", Some(size.to_string())),
     };
     let bytes = spec.prompt.len();

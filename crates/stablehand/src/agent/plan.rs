@@ -8,6 +8,7 @@ use crate::keeper::{Launch, Transport};
 use stablehand_core::Dialect;
 use stablehand_core::id::SessionId;
 use stablehand_core::speak::{Access, Opening};
+use stablehand_core::wish::Services;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -256,6 +257,7 @@ fn opening(request: &PlanRequest) -> Opening {
             (false, None) => Access::Asked,
         },
         login: request.login.clone(),
+        services: Services::default(),
     }
 }
 
@@ -265,7 +267,11 @@ fn whole_opening(request: &PlanRequest) -> Result<Opening, PlanError> {
     let whole = std::path::absolute(&here)
         .and_then(|path| path.canonicalize().or(Ok(path)))
         .map_err(|source| PlanError::NoPlace { folder: here, source })?;
-    Ok(Opening { cwd: Some(whole.to_string_lossy().into_owned()), ..opening(request) })
+    let opening = opening(request);
+    // What may change nothing has nothing changed for it, either.
+    let changes = opening.access != Access::ReadOnly;
+    let services = Services { reads: true, writes: changes, commands: changes };
+    Ok(Opening { cwd: Some(whole.to_string_lossy().into_owned()), services, ..opening })
 }
 
 fn no_acp(agent: Agent) -> PlanError {

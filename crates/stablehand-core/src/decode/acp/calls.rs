@@ -9,6 +9,7 @@ use super::content;
 use crate::event::{EventKind, Item, ItemBody, Outcome, TextRole, Tool, ToolInput, ToolKind};
 use crate::id::{CallId, ItemId, digest64};
 use crate::json::Value;
+use crate::wish::{Want, terminal_of};
 use std::collections::VecDeque;
 
 /// So many calls are remembered as open; see the kit's own.
@@ -34,6 +35,8 @@ struct Call {
     told: (usize, u64),
     /// Output that came piece by piece, as far as it is kept.
     pieces: String,
+    /// Not a call that the agent told, but something that it has done for it.
+    is_served: bool,
 }
 
 /// The members of a call or of an update of one.
@@ -164,7 +167,15 @@ impl Calls {
             let tool = Box::new(begun(id, item));
             let (title, told) = (String::new(), (0, digest64(b"")));
             let pieces = String::new();
-            self.open.push_back(Call { item, tool, title, is_guessed: true, told, pieces });
+            self.open.push_back(Call {
+                item,
+                tool,
+                title,
+                is_guessed: true,
+                told,
+                pieces,
+                is_served: false,
+            });
             self.open.len() - 1
         });
         if let Some(call) = self.open.get_mut(at) {
@@ -175,6 +186,55 @@ impl Calls {
             }
         }
         at
+    }
+
+    /// Something that the agent has somebody do for it. While a call of its own is open that is what
+    /// the call is about, and is told with it; else it is told as a call, since nobody else will. What
+    /// came of it only the answer says, which is not the agent's.
+    pub(super) fn served(
+        &mut self,
+        id: &str,
+        want: &Want,
+        ids: &mut Ids,
+        out: &mut Vec<EventKind>,
+    ) {
+        let (name, input) = match want {
+            Want::Read { path, .. } => ("read_text_file", ToolInput::Path { path: path.clone() }),
+            Want::Write { path, .. } => ("write_text_file", ToolInput::Path { path: path.clone() }),
+            Want::Run(command) => {
+                let (line, cwd) = (cut(command.line()), command.cwd.clone());
+                ("terminal", ToolInput::Command { command: line, cwd })
+            }
+            Want::Release { terminal } => return self.released(terminal, out),
+            Want::Output { .. } | Want::Wait { .. } | Want::Kill { .. } => return,
+        };
+        if self.open.iter().any(|call| !call.is_served) {
+            return;
+        }
+        let item = ids.next();
+        let mut tool = begun(terminal_of(id), item);
+        name.clone_into(&mut tool.name);
+        tool.tool_kind = want.kind().unwrap_or(ToolKind::Other);
+        tool.digest = digest64(format!("{name} {input:?}").as_bytes());
+        tool.input = input;
+        let tool = Box::new(tool);
+        let body = ItemBody::Tool(tool.clone());
+        out.push(EventKind::ItemStarted { item: Item { id: item, body } });
+        let (title, told, pieces) = (String::new(), (0, digest64(b"")), String::new());
+        let call = Call { item, tool, title, is_guessed: false, told, pieces, is_served: true };
+        if matches!(want, Want::Run(_)) {
+            self.open.push_back(call);
+        } else {
+            call.end(&Wire::default(), Depth::Skim, out);
+        }
+    }
+
+    /// A terminal is given back, and with it what was told as a call.
+    fn released(&mut self, terminal: &str, out: &mut Vec<EventKind>) {
+        let at = self.open.iter().position(|call| call.tool.call.0 == terminal);
+        if let Some(call) = at.and_then(|at| self.open.remove(at)) {
+            call.end(&Wire::default(), Depth::Skim, out);
+        }
     }
 
     /// The turn ended and the agent will say no more about these.
