@@ -7,12 +7,13 @@ use crate::failure::Failure;
 use crate::limits::LimitArgs;
 use crate::redact::RedactArgs;
 use crate::settings::{Held, SettingsArgs};
-use stablehand::agent::{Agent, Form, Mode};
+use stablehand::agent::{Agent, BY_COMMAND, Form, Mode};
 use stablehand::driver::Stages;
 use stablehand::gate::Gate;
 use stablehand::redact::Redaction;
 use stablehand_core::monitor::Limits;
 use stablehand_core::record::Level;
+use stablehand_core::words;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, clap::Args)]
 pub struct ChoiceArgs {
     /// Which agent, such as claude or codex; `stablehand agents` lists them all. demo is built in and
-    /// needs no account
+    /// needs no account. acp:'COMMAND' is any other that speaks the Agent Client Protocol, by its
+    /// command line
     #[arg(long, value_name = "AGENT", default_value = "cursor")]
     pub agent: String,
 
@@ -69,7 +71,7 @@ pub struct ChoiceArgs {
     pub acp: bool,
 
     /// With --acp: how the agent logs in, in its own word [default: by the API keys that are set]
-    #[arg(long, value_name = "METHOD", requires = "acp")]
+    #[arg(long, value_name = "METHOD")]
     login: Option<String>,
 
     #[command(flatten)]
@@ -124,24 +126,34 @@ fn mode(name: &str) -> Result<Mode, String> {
 impl ChoiceArgs {
     /// The agent that was named.
     pub fn agent(&self) -> Result<Agent, Failure> {
-        agent_named(&self.agent)
+        let agent = agent_named(&self.agent)?;
+        if self.login.is_some() && !self.speaks_acp(agent) {
+            return Err(Failure::usage("--login is about the Agent Client Protocol")
+                .hint("add --acp, or use `stablehand login`"));
+        }
+        Ok(agent)
     }
 
     /// How the agent logs in, in its own word, where it wants that said.
     pub fn login(&self, agent: Agent) -> Option<String> {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let by_what_is_set = || agent.login(is_set).map(str::to_owned);
-        self.login.clone().or_else(by_what_is_set).filter(|_| self.acp)
+        self.login.clone().or_else(by_what_is_set).filter(|_| self.speaks_acp(agent))
+    }
+
+    /// Whether the Agent Client Protocol is spoken: where that is asked for, or nothing else can be.
+    pub fn speaks_acp(&self, agent: Agent) -> bool {
+        self.acp || agent.row().speaks_only_acp()
     }
 
     /// How we speak with an agent that is to listen.
-    fn spoken(&self) -> Form {
-        if self.acp { Form::Acp } else { Form::TwoWay }
+    fn spoken(&self, agent: Agent) -> Form {
+        if self.speaks_acp(agent) { Form::Acp } else { Form::TwoWay }
     }
 
     /// Whether it can ask before it acts, as it is run.
     pub fn can_ask(&self, agent: Agent) -> bool {
-        agent.asks(self.spoken())
+        agent.asks(self.spoken(agent))
     }
 
     /// Its program.
@@ -149,8 +161,8 @@ impl ChoiceArgs {
         match &self.agent_bin {
             Some(program) => Ok(program.clone()),
             // An agent without a program of its own is built into ours.
-            None if agent.row().programs.is_empty() => Ok(env.program.clone()),
-            None => Ok(agent.find(env.path.as_deref(), self.spoken())?),
+            None if agent.row().is_built_in() => Ok(env.program.clone()),
+            None => Ok(agent.find(env.path.as_deref(), self.spoken(agent))?),
         }
     }
 
@@ -193,7 +205,10 @@ impl ChoiceArgs {
 
     /// What is redacted.
     pub fn redaction(&self) -> Option<Redaction> {
-        self.redact.redaction(&self.extra)
+        let mut args = self.extra.clone();
+        let command = self.agent.strip_prefix(BY_COMMAND).and_then(|line| words::split(line).ok());
+        args.extend(command.into_iter().flatten().map(OsString::from));
+        self.redact.redaction(&args)
     }
 
     /// Whether the log is indexed while it grows.
@@ -240,9 +255,15 @@ fn unruly(agent: Agent, found: Option<&str>) -> Failure {
 
 /// The agent of that name, or which there are.
 pub fn agent_named(name: &str) -> Result<Agent, Failure> {
+    if let Some(line) = name.strip_prefix(BY_COMMAND) {
+        return Agent::by_command(line).map_err(|error| {
+            Failure::usage(format!("`{name}` names no agent: {error}"))
+                .hint("write its command line as for a shell, such as acp:'gemini --acp'")
+        });
+    }
     Agent::by_name(name).ok_or_else(|| {
         let known: Vec<_> = Agent::ALL.iter().map(|agent| agent.name()).collect();
         Failure::usage(format!("no agent is called `{name}`"))
-            .hint(format!("choose one of: {}", known.join(", ")))
+            .hint(format!("choose one of: {}; or acp:'COMMAND'", known.join(", ")))
     })
 }

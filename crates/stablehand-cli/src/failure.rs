@@ -108,6 +108,9 @@ impl From<PlanError> for Failure {
                 let hint = format!("these do: {able}");
                 Failure { code: USAGE, ..failure }.hint(hint)
             }
+            PlanError::OnlyAcp { .. } => {
+                Failure { code: USAGE, ..failure }.hint("leave out --transport")
+            }
             PlanError::NoLatest { .. } => {
                 let hint = "name the session with --resume; `stablehand sessions ls` lists them";
                 Failure { code: USAGE, ..failure }.hint(hint)

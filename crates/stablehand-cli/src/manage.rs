@@ -265,7 +265,7 @@ fn find(env: &Env, agent: Agent, given: Option<&PathBuf>) -> Found {
     let program = match given {
         Some(program) => Some(program.clone()),
         // An agent without a program of its own is built into ours.
-        None if agent.row().programs.is_empty() => Some(env.program.clone()),
+        None if agent.row().is_built_in() => Some(env.program.clone()),
         None => agent.find(env.path.as_deref(), Form::OneTurn).ok(),
     };
     Found { agent, program }
@@ -279,7 +279,7 @@ pub(crate) fn everybody(env: &Env) -> Vec<Found> {
 fn the_only_one(env: &Env) -> Result<Found, Failure> {
     let mut installed: Vec<_> = everybody(env)
         .into_iter()
-        .filter(|found| found.program.is_some() && !found.agent.row().programs.is_empty())
+        .filter(|found| found.program.is_some() && !found.agent.row().is_built_in())
         .collect();
     match installed.len() {
         0 => Err(Failure::new("no agent is installed").hint("see `stablehand doctor`")),

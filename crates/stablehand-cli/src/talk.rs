@@ -197,7 +197,7 @@ pub(crate) fn builder(
         .args(choice.extra.iter().cloned())
         .continue_latest(choice.continue_latest)
         .force(choice.force)
-        .acp(choice.acp)
+        .acp(choice.speaks_acp(agent))
         .login(choice.login(agent))
         .conversation();
     if let Some(model) = &choice.model {

@@ -68,7 +68,7 @@ pub struct ContinueRule {
 impl ContinueRule {
     /// Whether it is for this agent.
     pub fn is_for(&self, agent: &str) -> bool {
-        self.agents.is_empty() || self.agents.iter().any(|name| name == agent)
+        self.agents.is_empty() || self.agents.iter().any(|name| crate::id::is_called(agent, name))
     }
 
     fn fits(&self, seen: &Seen) -> bool {

@@ -40,6 +40,12 @@ impl SessionId {
     }
 }
 
+/// Whether an agent is meant by a name: by its own, or by that of a family whose members are called
+/// `family:member`.
+pub fn is_called(agent: &str, name: &str) -> bool {
+    agent.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+}
+
 impl fmt::Display for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -37,6 +37,8 @@ pub mod text;
 pub mod time;
 pub mod timeline;
 pub mod transcript;
+pub mod wish;
+pub mod words;
 
 pub use decode::{Decode, Depth, Dialect};
 pub use event::{Event, EventKind, Origin};

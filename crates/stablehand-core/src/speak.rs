@@ -7,6 +7,7 @@
 
 use crate::id::SessionId;
 use crate::json::Object;
+use crate::wish::{Service, Services, Wish};
 use thiserror::Error;
 
 /// What a conversation begins with, as far as an agent's arguments cannot say it.
@@ -22,6 +23,8 @@ pub struct Opening {
     pub access: Access,
     /// How to log in, in the agent's own word, where it wants that said.
     pub login: Option<String>,
+    /// What it may have us do for it, where its protocol has words for that.
+    pub services: Services,
 }
 
 /// What an agent may do without asking.
@@ -113,6 +116,14 @@ pub trait Speak: Send {
 
     /// A line of the agent, which may be an answer to us or a question that can only be declined.
     fn heard(&mut self, object: &Object<'_>, out: &mut Vec<u8>);
+
+    /// What the agent wants done since this was last asked.
+    fn take_wishes(&mut self) -> Vec<Wish> {
+        Vec::new()
+    }
+
+    /// Tells the agent what became of a wish; nothing where it no longer waits for that.
+    fn serve(&mut self, _id: &str, _service: &Service, _out: &mut Vec<u8>) {}
 
     /// Whether a question of that id waits for [`Speak::answer`].
     fn is_open(&self, id: &str) -> bool;

@@ -50,7 +50,8 @@ pub type IsWritten<'a> = &'a dyn Fn(&std::path::Path) -> bool;
 const OURS: &str = "log";
 
 /// The parts of a filter that concern one run, as SQL over a table of runs with no other name.
-const RUN_FITS: &str = "(:agent IS NULL OR agent = :agent)
+const RUN_FITS: &str = "(:agent IS NULL OR agent = :agent
+        OR substr(agent, 1, length(:agent) + 1) = :agent || ':')
     AND (:model IS NULL OR instr(lower(model), lower(:model)) > 0)
     AND (:source IS NULL OR source = :source)
     AND (:since IS NULL OR last >= :since)

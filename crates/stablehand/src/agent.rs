@@ -4,6 +4,7 @@
 //! `--dry-run` prints and the keeper carries out. How an agent is *read* is its dialect in
 //! `stablehand_core::decode`.
 
+mod by_command;
 mod claude;
 mod codex;
 mod cursor;
@@ -15,6 +16,7 @@ mod qwen;
 mod terminal;
 mod variables;
 
+pub use by_command::{BY_COMMAND, ByCommand};
 pub use plan::{
     Form, Mode, NON_INTERACTIVE, Plan, PlanError, PlanRequest, redacted, secret_values,
 };
@@ -41,7 +43,8 @@ pub struct Row {
     /// How its output is read.
     pub dialect: Dialect,
     /// The arguments of a run of one turn; the prompt goes by standard input, which is then closed.
-    arguments: fn(&PlanRequest) -> Vec<OsString>,
+    /// None speaks nothing but the Agent Client Protocol.
+    arguments: Option<fn(&PlanRequest) -> Vec<OsString>>,
     /// Its own words for our modes. An agent without a word for one refuses it.
     modes: &'static [(Mode, &'static [&'static str])],
     /// How it is told where to work.
@@ -68,6 +71,18 @@ pub struct Row {
     pub history: &'static [Place],
     /// How it is used at a terminal, where it can be.
     pub terminal: Option<TerminalForm>,
+}
+
+impl Row {
+    /// Whether it has no program of its own, being part of ours.
+    pub fn is_built_in(&self) -> bool {
+        self.programs.is_empty()
+    }
+
+    /// Whether it speaks the Agent Client Protocol and nothing else that we can read.
+    pub fn speaks_only_acp(&self) -> bool {
+        self.arguments.is_none()
+    }
 }
 
 /// How one process takes many turns.
@@ -127,16 +142,19 @@ macro_rules! agents {
         #[non_exhaustive]
         pub enum Agent {
             $($(#[$doc])* $agent,)*
+            /// Any other that speaks the Agent Client Protocol, by its command line.
+            ByCommand(ByCommand),
         }
 
         impl Agent {
-            /// Every agent.
+            /// Every agent that has a row of its own.
             pub const ALL: &'static [Agent] = &[$(Agent::$agent),*];
 
             /// Its row of the table.
             pub fn row(self) -> &'static Row {
                 match self {
                     $(Agent::$agent => &$file::ROW,)*
+                    Agent::ByCommand(made) => made.row(),
                 }
             }
         }
@@ -161,8 +179,11 @@ agents! {
 }
 
 impl Agent {
-    /// The agent of that name.
+    /// The agent of that name; `acp:` and a command line is one, too ([`Agent::by_command`]).
     pub fn by_name(name: &str) -> Option<Agent> {
+        if let Some(line) = name.strip_prefix(BY_COMMAND) {
+            return Agent::by_command(line).ok();
+        }
         Self::ALL.iter().copied().find(|agent| agent.name() == name)
     }
 
@@ -184,7 +205,13 @@ impl Agent {
             (Form::Acp, Some(acp)) => acp.programs,
             _ => row.programs,
         };
-        programs.iter().find_map(|name| on_path(path, name)).ok_or_else(|| PlanError::NotFound {
+        let find = |name: &&str| {
+            // As a shell does it: a path is no name to look for.
+            let path_itself = name.contains('/').then(|| PathBuf::from(name));
+            path_itself
+                .map_or_else(|| on_path(path, name), |it| Some(it).filter(|it| is_executable(it)))
+        };
+        programs.iter().find_map(find).ok_or_else(|| PlanError::NotFound {
             agent: self.name(),
             looked_for: programs.join(", "),
         })

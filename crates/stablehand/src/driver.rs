@@ -19,6 +19,7 @@ mod notes;
 mod onward;
 mod prompt;
 mod select;
+mod services;
 mod status;
 mod stop;
 mod streams;
@@ -47,6 +48,7 @@ use approvals::Questions;
 use hooks::HookServer;
 use onward::Onward;
 use prompt::PromptWriter;
+use services::Serving;
 use stablehand_core::Dialect;
 use stablehand_core::event::{EventKind, ProcessExit, SessionEnd};
 use stablehand_core::id::{RunId, SessionId};
@@ -176,6 +178,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 talk,
                 questions: Questions::new(&spec.approvals),
                 hooks,
+                serving: Serving::new(spec),
                 onward: Onward::new(spec.continuations.clone(), spec.dialect, began),
                 facts: Facts::default(),
                 actions: Vec::new(),
@@ -235,6 +238,8 @@ struct Driver<'a> {
     questions: Questions,
     /// Where its hooks call, when they are wanted.
     hooks: Option<HookServer>,
+    /// What it has us do for it.
+    serving: Serving,
     /// When it is told to go on.
     onward: Onward,
     terminal: Option<terminal::AtTerminal>,
@@ -288,6 +293,7 @@ impl Driver<'_> {
             self.wait();
             self.act();
             self.advance_talk();
+            self.advance_services();
             self.advance_hooks();
             self.advance_questions();
             self.judge_if_due();
@@ -306,6 +312,7 @@ impl Driver<'_> {
         self.act();
         self.conclude_by_exit();
         self.close_hooks();
+        self.end_services();
         let end = self.conclude();
         let continued = self.continue_session(end);
         let report = RunReport {

@@ -109,6 +109,8 @@ pub enum Transport {
     /// Three pipes.
     #[default]
     Pipe,
+    /// Nothing to read, and one pipe for both outputs: what is printed stays in its order.
+    Together,
     /// A pseudo-terminal of its own, which is also its controlling terminal: the agent leads a
     /// session, not only a process group.
     Pty {
@@ -271,6 +273,7 @@ impl Keeper {
         let deadline = Instant::now() + START_LIMIT;
         let (ours, agents) = match launch.transport {
             Transport::Pipe => pipes::make(),
+            Transport::Together => pipes::make_together(),
             Transport::Pty { size } => pty::make(size),
         }
         .map_err(|source| SpawnError::Pipes { source })?;
@@ -430,7 +433,7 @@ impl Keeper {
     fn sweep(&self) {
         let session = match self.transport {
             Transport::Pty { .. } if self.agent_pid != 0 => Some(self.agent_pid),
-            Transport::Pty { .. } | Transport::Pipe => None,
+            Transport::Pty { .. } | Transport::Pipe | Transport::Together => None,
         };
         lost::sweep(self.child.id(), session, self.cgroup.as_deref());
     }

@@ -44,7 +44,9 @@ pub enum LeaseError {
 impl Lease {
     /// Takes the lease of a session, in `folder`.
     pub fn take(folder: &Path, agent: &str, session: &SessionId) -> Result<Lease, LeaseError> {
-        let path = folder.join(format!("{agent}-{}.lock", session.file_stem()));
+        // An agent by its command line has a name that no file can have.
+        let whose = SessionId(agent.to_owned()).file_stem();
+        let path = folder.join(format!("{whose}-{}.lock", session.file_stem()));
         let failed = |source| LeaseError::Io { path: path.clone(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         let mut file = OpenOptions::new()

@@ -8,7 +8,7 @@ use stablehand::manage::{LoginState, Recipe};
 /// One finding per agent.
 pub(super) fn look(env: &Env, how: &How) -> Vec<Finding> {
     let portraits = portraits(&desk(env, how), &everybody(env), env);
-    let real = portraits.iter().filter(|portrait| !portrait.agent.row().programs.is_empty());
+    let real = portraits.iter().filter(|portrait| !portrait.agent.row().is_built_in());
     let installed = real.clone().any(|portrait| portrait.program.is_some());
     let mut findings: Vec<_> = real.map(finding).collect();
     if !installed {

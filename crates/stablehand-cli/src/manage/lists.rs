@@ -27,7 +27,7 @@ pub(super) fn choose(env: &Env, args: &AskArgs) -> Result<Vec<Found>, Failure> {
             Err(not_installed(found.agent))
         };
     }
-    let real = |found: &Found| found.program.is_some() && !found.agent.row().programs.is_empty();
+    let real = |found: &Found| found.program.is_some() && !found.agent.row().is_built_in();
     let installed: Vec<_> = everybody(env).into_iter().filter(real).collect();
     if installed.is_empty() {
         return Err(Failure::new("no agent is installed")

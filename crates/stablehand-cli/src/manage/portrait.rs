@@ -119,7 +119,7 @@ impl Portrait {
 
     fn where_it_is(&self) -> (String, Look) {
         match &self.program {
-            Some(_) if self.agent.row().programs.is_empty() => ("built in".into(), Look::Dim),
+            Some(_) if self.agent.row().is_built_in() => ("built in".into(), Look::Dim),
             Some(program) => (program.display().to_string(), Look::Plain),
             None => ("not installed".into(), Look::Dim),
         }

@@ -185,7 +185,7 @@ pub(crate) fn known_agents<'a>(
     mut about: impl Iterator<Item = (&'a str, &'a RuleRef)>,
 ) -> Result<(), Failure> {
     let names = agent_names();
-    match about.find(|(agent, _)| !names.contains(agent)) {
+    match about.find(|(agent, _)| !names.contains(agent) && Agent::by_name(agent).is_none()) {
         None => Ok(()),
         Some((agent, place)) => {
             Err(Failure::new(format!("{place} is about `{agent}`, and no agent is called so"))

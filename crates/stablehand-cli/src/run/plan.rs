@@ -58,7 +58,7 @@ impl RunPlan {
         let log_dir = choice.log_dir(env)?;
         let settings = choice.settings(env)?;
         let gate = choice.gate(agent, &settings, env)?;
-        let form = args.terminal.form(choice.acp, gate.is_some() && !choice.hooks)?;
+        let form = args.terminal.form(choice.speaks_acp(agent), gate.is_some() && !choice.hooks)?;
         let asks = gate.is_some() || form.listens();
         args.asks.check_asks(asks, agent.name())?;
         let attendant = args.asks.attendant(gate.clone(), env)?;
@@ -239,7 +239,7 @@ pub(super) fn print(
         .collect();
     let (transport, size) = match spec.launch.transport {
         Transport::Pipe if spec.talk.is_some() => ("two-way", None),
-        Transport::Pipe => ("pipe", None),
+        Transport::Pipe | Transport::Together => ("pipe", None),
         Transport::Pty { size } => ("pty", Some(size.to_string())),
     };
     let bytes = spec.prompt.len();

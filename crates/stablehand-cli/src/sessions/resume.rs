@@ -10,13 +10,14 @@ use super::glance::{Glance, glance, moment};
 use super::imported::Imported;
 use super::pick::{self, Choice};
 use crate::ask::keyboard::Keyboard;
-use crate::choice::ChoiceArgs;
+use crate::choice::{ChoiceArgs, agent_named};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::input;
 use crate::main_stablehand::PROGRAM;
 use crate::run::{self, RunArgs};
 use stablehand::Agent;
+use stablehand::agent::BY_COMMAND;
 use stablehand_core::Dialect;
 use stablehand_core::text::{excerpt, plain};
 use stablehand_core::time::UnixMillis;
@@ -28,6 +29,9 @@ use std::time::SystemTime;
 
 /// What a shell says of a program that Ctrl-C ended.
 const CANCELLED: u8 = 130;
+
+/// How every mark begins that stands for a secret.
+const REDACTED: &str = "[redacted";
 
 /// So many sessions are offered; older ones have to be named.
 const MOST_OFFERED: usize = 500;
@@ -103,7 +107,8 @@ fn begin(seen: &Glance, choice: &mut ChoiceArgs) -> Result<String, Failure> {
             .hint(format!("those of these can: {}", able.join(", "))));
     };
     // What nobody said is the default, and means nothing here.
-    if choice.agent != "cursor" && choice.agent != agent.name() {
+    let is_said = choice.agent != "cursor";
+    if is_said && agent_named(&choice.agent)?.name() != agent.name() {
         return Err(Failure::usage(format!(
             "the session is of {}, not of {}",
             agent.name(),
@@ -111,11 +116,20 @@ fn begin(seen: &Glance, choice: &mut ChoiceArgs) -> Result<String, Failure> {
         ))
         .hint("leave out --agent"));
     }
+    if !is_said && name.starts_with(BY_COMMAND) && name.contains(REDACTED) {
+        return Err(Failure::new(format!(
+            "{} had a secret, which its log does not have",
+            agent.name()
+        ))
+        .hint("give its command line once more with --agent"));
+    }
     let Some(session) = &seen.session else {
         return Err(Failure::new(format!("{} never named its session in `{log}`", agent.name()))
             .hint("there is nothing to resume by; start a new one with `stablehand run`"));
     };
-    agent.name().clone_into(&mut choice.agent);
+    if !is_said {
+        agent.name().clone_into(&mut choice.agent);
+    }
     choice.resume = Some(session.0.clone());
     choice.acp |= seen.dialect == Some(Dialect::Acp);
     if choice.workspace.is_none() {

@@ -5,6 +5,7 @@ use super::when::{Clock, SpanArgs};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::manage::Look;
+use stablehand::Agent;
 use stablehand_store::query::Filter;
 use std::path::{Component, Path, PathBuf};
 
@@ -81,6 +82,12 @@ fn outcome_named(word: &str) -> Result<String, String> {
     }
 }
 
+/// The agent that is meant, as logs name it. A command line is as it is, however it was quoted.
+pub(super) fn agent_meant(name: &str) -> String {
+    let name_of = |agent: Agent| agent.name().to_owned();
+    Agent::by_name(name).map_or_else(|| name.to_ascii_lowercase(), name_of)
+}
+
 /// Whether a run that ended so is one to look into.
 pub(super) fn is_failure(outcome: &str) -> bool {
     FAILED.contains(&outcome)
@@ -91,7 +98,7 @@ impl SelectArgs {
         let (since, until) = self.span.bounds(clock)?;
         let lower = |text: &Option<String>| text.as_ref().map(|text| text.to_ascii_lowercase());
         Ok(Filter {
-            agent: lower(&self.agent),
+            agent: self.agent.as_deref().map(agent_meant),
             workspace: self.workspace.as_deref().map(folder_names).unwrap_or_default(),
             model: self.model.clone(),
             source: lower(&self.source),

@@ -5,6 +5,7 @@ mod show;
 
 use super::fresh::{self, Pace};
 use super::read::PlaceArgs;
+use super::select::agent_meant;
 use super::when::{Clock, SpanArgs};
 use crate::env::Env;
 use crate::failure::Failure;
@@ -58,7 +59,7 @@ pub(super) fn main(args: &StatsArgs) -> Result<u8, Failure> {
     let clock = Clock::read();
     let (since, until) = args.span.bounds(&clock)?;
     let filter = Filter {
-        agent: args.agent.as_ref().map(|agent| agent.to_ascii_lowercase()),
+        agent: args.agent.as_deref().map(agent_meant),
         model: args.model.clone(),
         since,
         until,

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
 use crate::manage::{Look, Paint, Table, print, print_json};
 use serde::Serialize;
+use stablehand_core::id::is_called;
 use stablehand_core::monitor::{Limits, TimeLimit};
 use stablehand_core::rerun::tune::{ENOUGH, Trial, try_out};
 use stablehand_core::rerun::{RunSilences, Survey};
@@ -72,7 +73,7 @@ pub(super) fn main(args: &TuneArgs) -> Result<u8, Failure> {
         runs.extend(found);
         skipped += broken;
     }
-    runs.retain(|run| args.agent.as_ref().is_none_or(|agent| *agent == run.agent));
+    runs.retain(|run| args.agent.as_ref().is_none_or(|agent| is_called(&run.agent, agent)));
     if skipped + unread > 0 {
         let text = format!(
             "{PROGRAM}: WARN {skipped} line(s) are no records and {unread} log(s) could not be \

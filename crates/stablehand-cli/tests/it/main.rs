@@ -5,6 +5,10 @@
 //! fault may fail a test, never hang it or leave a process.
 
 #[cfg(test)]
+mod acp_command;
+#[cfg(test)]
+mod acp_services;
+#[cfg(test)]
 mod again;
 #[cfg(test)]
 mod approvals;

@@ -200,7 +200,7 @@ fn what_acp_cannot_do_is_said() {
         ("gemini/acp", &["--transport", "pty"], "leave out one of the two"),
         ("gemini/acp", &["--continue"], "--resume"),
         ("gemini", &["--login", "key"], "--acp"),
-        ("qwen/acp", &[], "cursor, claude, codex, gemini, opencode"),
+        ("demo/acp", &[], "cursor, claude, codex, gemini, opencode"),
     ];
     for (agent, args, words) in table {
         let run =

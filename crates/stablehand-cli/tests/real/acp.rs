@@ -1,17 +1,34 @@
 //! The real programs, spoken with in the Agent Client Protocol.
 
-use crate::support::{Told, command, for_each_of, in_a_tool, told, with};
+use crate::support::{Told, command, for_each_agent, for_each_of, in_a_tool, told, with};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use stablehand_testkit::llm::scene::{CHORES, HELLO, SHELL_COMMAND, TOOLS_DONE};
+use stablehand_testkit::llm::scene::{CHORES, HELLO, SHELL_COMMAND, TOOLS_DONE, WRITTEN};
 use stablehand_testkit::real::{Real, RealAgent};
 use std::fs;
 use std::time::Duration;
 
-for_each_of!(
-    [gemini Gemini, opencode OpenCode]
-    hello, shell, interrupted_in_a_tool, allowed, denied, only_plans
-);
+for_each_agent!(hello, shell, by_command, interrupted_in_a_tool, only_plans);
+for_each_of!([claude Claude, gemini Gemini, opencode OpenCode] allowed, denied);
+
+/// It asks about no command that its own sandbox confines, but about files where it may only read.
+#[test]
+fn codex_asks_before_it_writes() {
+    with(RealAgent::Codex, |real| {
+        for (default, written) in [("deny", false), ("allow", true)] {
+            let rules = real.env.path("rules.toml");
+            fs::write(&rules, format!("[policy]\ndefault = \"{default}\"\n")).unwrap();
+            let path = real.env.work().join(format!("{default}.txt"));
+            let prompt = format!("Write the list to {}", path.display());
+            let run = real.by_acp("run", "write-file").flag("--policy", rules);
+            let told = told(run.args(["--mode", "ask", &prompt]));
+            // A refusal is the end of the turn for it.
+            told.finished.assert_code(i32::from(!written));
+            assert_eq!(told.one("approval.resolved")["choice"], default);
+            assert_eq!(fs::read_to_string(&path).ok().as_deref(), written.then_some(WRITTEN));
+        }
+    });
+}
 
 /// The calls that were completed. A call may be announced again, to tell more of it.
 fn calls(told: &Told) -> Vec<&Value> {
@@ -20,7 +37,7 @@ fn calls(told: &Told) -> Vec<&Value> {
 }
 
 fn hello(real: &Real) {
-    let told = told(real.run("hello").args(["--acp", "Say hello."]));
+    let told = told(real.by_acp("run", "hello").args(["--force", "Say hello."]));
     told.assert_success();
     assert_eq!(told.messages(), [HELLO]);
     assert!(!told.session().is_empty());
@@ -33,8 +50,16 @@ fn hello(real: &Real) {
     assert_eq!(log.one("log_opened")["dialect"], "acp");
 }
 
+/// Nobody has to know which agent it is.
+fn by_command(real: &Real) {
+    let told = told(real.by_command("run", "hello").args(["--force", "Say hello."]));
+    told.assert_success();
+    assert_eq!(told.messages(), [HELLO]);
+    assert!(real.env.log().one("agent_spawned")["agent"].as_str().unwrap().starts_with("acp:"));
+}
+
 fn shell(real: &Real) {
-    let told = told(real.run("shell").args(["--acp", "Run it."]));
+    let told = told(real.by_acp("run", "shell").args(["--force", "Run it."]));
     told.assert_success();
     let calls = calls(&told);
     assert_eq!(calls.len(), 1, "{:#?}", told.events);
@@ -71,7 +96,7 @@ fn resumed(real: &Real) {
 }
 
 fn interrupted_in_a_tool(real: &Real) {
-    let running = in_a_tool(real, &["--acp"]);
+    let running = in_a_tool(real, real.by_acp("run", "long-tool").args(["--force"]));
     running.signal(Signal::SIGINT);
     running.finish().assert_code(130).assert_within(Duration::from_secs(80));
     assert_eq!(real.env.log().one("run_ended")["outcome"], "interrupted");
@@ -88,7 +113,7 @@ fn chores(real: &Real, rules: &str) -> ([bool; 2], Vec<String>) {
     let file = real.env.path("rules.toml");
     fs::write(&file, rules).unwrap();
     let prompt = format!("Do the chores in {}", real.env.work().display());
-    let run = real.stablehand("run", "chores").flag("--policy", file).args(["--acp", &prompt]);
+    let run = real.by_acp("run", "chores").flag("--policy", file).args([prompt.as_str()]);
     told(run).finished.assert_code(0);
     let log = real.env.log();
     assert!(!log.has("tool_not_asked"), "{:?}", log.names());
@@ -106,18 +131,20 @@ fn allowed(real: &Real) {
 }
 
 /// Or deny. `OpenCode` ends its turn then; Gemini never says which command it asks about, so that a
-/// rule about one command holds for all.
+/// rule about one command holds for all; Claude Code says so and goes on.
 fn denied(real: &Real) {
     let rules = "[policy]\ndefault = \"allow\"\n[[policy.rule]]\ncommand = \"touch mucked-out\"\n\
                  action = \"deny\"\nreason = \"not today\"\n";
     let (done, answers) = chores(real, rules);
-    assert_eq!(done, [false, false]);
+    assert_eq!(done, [false, real.agent == RealAgent::Claude]);
     assert_eq!(answers.first().map(String::as_str), Some("deny"));
 }
 
 /// A mode that confines it is set before anything is asked: in the words of modes, or as an option.
 fn only_plans(real: &Real) {
-    let run = real.stablehand("run", "hello").args(["--acp", "--mode", "plan", "Say hello."]);
+    // Codex calls it otherwise.
+    let mode = if real.agent == RealAgent::Codex { "ask" } else { "plan" };
+    let run = real.by_acp("run", "hello").args(["--mode", mode, "Say hello."]);
     told(run).assert_success();
     let log = real.env.log();
     let said = |told: &&serde_json::Map<String, Value>| {

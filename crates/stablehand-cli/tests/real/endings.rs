@@ -16,7 +16,7 @@ for_each_agent!(
 );
 
 fn interrupted_in_a_tool(real: &Real) {
-    let running = in_a_tool(real, &[]);
+    let running = in_a_tool(real, real.run("long-tool"));
     running.signal(Signal::SIGINT);
     running.finish().assert_code(130).assert_within(Duration::from_secs(80));
     let log = real.env.log();
@@ -26,7 +26,7 @@ fn interrupted_in_a_tool(real: &Real) {
 
 /// The keeper sees that we are gone and ends the tree without us.
 fn killed_in_a_tool(real: &Real) {
-    let running = in_a_tool(real, &[]);
+    let running = in_a_tool(real, real.run("long-tool"));
     running.signal(Signal::SIGKILL);
     let finished = running.finish_alone();
     assert_eq!(finished.signal, Some(Signal::SIGKILL as i32));

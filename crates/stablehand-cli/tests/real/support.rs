@@ -47,8 +47,7 @@ pub(crate) fn with(agent: RealAgent, case: fn(&Real)) {
 
 /// Starts the scene with the long command and waits until that command runs. The stream does not say
 /// so in every case: OpenCode speaks of a tool only when it has ended.
-pub(crate) fn in_a_tool<'r>(real: &'r Real, how: &[&str]) -> Running<'r> {
-    let run = real.run("long-tool").args(how.iter().copied());
+pub(crate) fn in_a_tool<'r>(real: &'r Real, run: Run<'r>) -> Running<'r> {
     let mut running = run.args(["Run it."]).start();
     let since = Instant::now();
     let is_sleeper = |line: &String| line.trim_end().ends_with(" -c import time; time.sleep(300)");

@@ -4,11 +4,13 @@
 //! shape, since only the agent's side is seen, except that the ids of our own requests say what they
 //! were about ([`speak`]): where one fails without which there is no turn, the turn has. What comes
 //! before there is a session is the past of one that is loaded, told again; it is no news.
-//! `calls` reads tool calls, `content` what they show, `question` what the agent asks.
+//! `calls` reads tool calls, `content` what they show, `question` what the agent asks, `serve` what
+//! it wants done for it.
 
 mod calls;
 mod content;
 mod question;
+mod serve;
 mod speak;
 
 use super::Depth;
@@ -232,8 +234,12 @@ impl AcpDecoder {
                 out.push(question::permission(id, params, tool));
             }
             b"elicitation/create" => out.push(question::elicitation(id, params)),
-            // Files and terminals: what they are for, the calls tell.
-            _ if method.starts_with(b"fs/") || method.starts_with(b"terminal/") => {}
+            _ if method.starts_with(b"fs/") || method.starts_with(b"terminal/") => {
+                if let Some(Ok(want)) = serve::wanted(method, params) {
+                    self.stream.model_acts(out);
+                    self.calls.served(&id_text(Some(id)), &want, &mut self.stream.ids, out);
+                }
+            }
             _ if method.starts_with(b"_") => {}
             _ => self.stream.unknown(method, line, out),
         }

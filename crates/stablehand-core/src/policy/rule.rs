@@ -7,6 +7,7 @@ use super::path::{Fit, PathPatterns};
 use super::pattern::Pattern;
 use super::wild;
 use crate::event::ToolKind;
+use crate::id::is_called;
 
 /// A rule, ready for use.
 #[derive(Clone, Debug)]
@@ -78,7 +79,8 @@ pub(crate) fn kind_by_word(word: &str) -> Option<ToolKind> {
 impl Rule {
     /// Whether it allows the part; only certainty counts.
     pub(crate) fn allows(&self, part: &Part, call: &Call<'_>, world: &dyn World) -> bool {
-        let agent = self.agents.is_empty() || self.agents.iter().any(|agent| agent == call.agent);
+        let agent =
+            self.agents.is_empty() || self.agents.iter().any(|name| is_called(call.agent, name));
         let tool = self.tools.is_empty()
             || self.tools.iter().any(|tool| match kind_by_word(tool) {
                 // A server can do anything, whatever kind the agent gives its tool.
@@ -119,7 +121,9 @@ impl Rule {
     /// How well the part fits a rule that forbids or asks; possibility counts.
     pub(crate) fn may_concern(&self, part: &Part, call: &Call<'_>, world: &dyn World) -> Fit {
         let same = |a: &str, b: &str| a.eq_ignore_ascii_case(b);
-        if !self.agents.is_empty() && !self.agents.iter().any(|agent| same(agent, call.agent)) {
+        let means =
+            |name: &String| is_called(&call.agent.to_ascii_lowercase(), &name.to_ascii_lowercase());
+        if !self.agents.is_empty() && !self.agents.iter().any(means) {
             return Fit::No;
         }
         let opaque = matches!(part.facet, Facet::Opaque { .. });

@@ -8,6 +8,7 @@ use crate::{Store, StoreError};
 use rusqlite::{Row, named_params};
 use serde::Serialize;
 use stablehand_core::event::Tokens;
+use stablehand_core::id::is_called;
 use stablehand_core::time::UnixMillis;
 use std::path::PathBuf;
 
@@ -104,6 +105,7 @@ const BRIEFS: &str = "SELECT chat, agent,
         max((source = 'log') * 1000000000000000 + last) AS newest, last, outcome, source, log
     FROM runs
     WHERE :agent IS NULL OR agent = :agent
+       OR substr(agent, 1, length(:agent) + 1) = :agent || ':'
     GROUP BY chat, agent
     HAVING (:source IS NULL OR source = :source)
        AND (:since IS NULL AND :until IS NULL OR sum(
@@ -235,7 +237,7 @@ impl Filter {
         let is_in = |path: &str, folder: &str| {
             path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        self.agent.as_ref().is_none_or(|agent| any(&|it| it.agent == *agent))
+        self.agent.as_ref().is_none_or(|agent| any(&|it| is_called(&it.agent, agent)))
             && self.source.as_deref().is_none_or(|wanted| source == Some(wanted))
             && (self.since.is_none() && self.until.is_none()
                 || any(&|it| {

@@ -29,7 +29,7 @@ pub(super) static ROW: Row = Row {
     name: "claude",
     programs: &["claude"],
     dialect: Dialect::Claude,
-    arguments,
+    arguments: Some(arguments),
     modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[

@@ -19,7 +19,7 @@ pub(super) static ROW: Row = Row {
     name: "codex",
     programs: &["codex"],
     dialect: Dialect::Codex,
-    arguments,
+    arguments: Some(arguments),
     modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[],
@@ -27,7 +27,7 @@ pub(super) static ROW: Row = Row {
     acp: Some(AcpForm {
         programs: &["codex-acp"],
         arguments: &[],
-        logins: &[("CODEX_API_KEY", "codex-api-key"), ("OPENAI_API_KEY", "openai-api-key")],
+        logins: &[("CODEX_API_KEY", "api-key"), ("OPENAI_API_KEY", "api-key")],
     }),
     tools: ToolsSeen::BeginningAndEnd,
     // It exits with 1 for every failure of a turn; a flag that it does not know is 2, on its

@@ -20,7 +20,7 @@ pub(super) static ROW: Row = Row {
     name: "cursor",
     programs: &["cursor-agent", "agent"],
     dialect: Dialect::Cursor,
-    arguments,
+    arguments: Some(arguments),
     modes: MODES,
     workspace: Workspace::Argument,
     env: &[],

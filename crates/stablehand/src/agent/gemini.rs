@@ -23,7 +23,7 @@ pub(super) static ROW: Row = Row {
     name: "gemini",
     programs: &["gemini"],
     dialect: Dialect::Gemini,
-    arguments,
+    arguments: Some(arguments),
     modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[("GEMINI_CLI_NO_RELAUNCH", Some("true"))],

@@ -19,7 +19,7 @@ pub(super) static ROW: Row = Row {
     name: "opencode",
     programs: &["opencode"],
     dialect: Dialect::OpenCode,
-    arguments,
+    arguments: Some(arguments),
     modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[("OPENCODE_DISABLE_AUTOUPDATE", Some("1"))],

@@ -8,6 +8,7 @@ use crate::keeper::{Launch, Transport};
 use stablehand_core::Dialect;
 use stablehand_core::id::SessionId;
 use stablehand_core::speak::{Access, Opening};
+use stablehand_core::wish::Services;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -142,6 +143,12 @@ pub enum PlanError {
         /// The agents that do.
         able: String,
     },
+    /// It speaks nothing else.
+    #[error("{agent} speaks the Agent Client Protocol, and nothing else that we can read")]
+    OnlyAcp {
+        /// Which agent.
+        agent: &'static str,
+    },
     /// It cannot be asked for its latest session.
     #[error("{agent} cannot be asked for its latest session in the Agent Client Protocol")]
     NoLatest {
@@ -183,7 +190,13 @@ impl Agent {
         let row = self.row();
         self.check(request)?;
         let (args, dialect, opening) = match request.form {
-            Form::OneTurn => ((row.arguments)(request), row.dialect, None),
+            Form::OneTurn => {
+                let arguments = row.arguments.ok_or(PlanError::OnlyAcp { agent: row.name })?;
+                (arguments(request), row.dialect, None)
+            }
+            Form::TwoWay if row.speaks_only_acp() => {
+                return Err(PlanError::OnlyAcp { agent: row.name });
+            }
             Form::TwoWay => {
                 let way = row.two_way.as_ref().ok_or_else(|| not_two_way(self))?;
                 let opening = match way.dialect {
@@ -248,6 +261,7 @@ fn opening(request: &PlanRequest) -> Opening {
             (false, None) => Access::Asked,
         },
         login: request.login.clone(),
+        services: Services::default(),
     }
 }
 
@@ -257,7 +271,11 @@ fn whole_opening(request: &PlanRequest) -> Result<Opening, PlanError> {
     let whole = std::path::absolute(&here)
         .and_then(|path| path.canonicalize().or(Ok(path)))
         .map_err(|source| PlanError::NoPlace { folder: here, source })?;
-    Ok(Opening { cwd: Some(whole.to_string_lossy().into_owned()), ..opening(request) })
+    let opening = opening(request);
+    // What may change nothing has nothing changed for it, either.
+    let changes = opening.access != Access::ReadOnly;
+    let services = Services { reads: true, writes: changes, commands: changes };
+    Ok(Opening { cwd: Some(whole.to_string_lossy().into_owned()), services, ..opening })
 }
 
 fn no_acp(agent: Agent) -> PlanError {
@@ -312,21 +330,30 @@ pub const NON_INTERACTIVE: &[(&str, &str)] = &[
 /// Options whose values are secrets, for every agent: they are not written down.
 const SECRET_OPTIONS: &[&str] = &["--api-key", "--auth-token", "--header", "-H", "--token"];
 
+/// What stands for a secret that is not written down.
+const HIDDEN: &str = "[redacted]";
+
 /// A command line that may be written down.
 pub fn redacted(launch: &Launch) -> Vec<String> {
+    let args: Vec<_> = launch.args.iter().map(|arg| arg.to_string_lossy()).collect();
+    let shown = without_secrets(args.iter().map(AsRef::as_ref));
+    std::iter::once(launch.program.to_string_lossy().into_owned()).chain(shown).collect()
+}
+
+/// Words of a command line without the values of secret options.
+pub(super) fn without_secrets<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut hide_next = false;
-    let shown = launch.args.iter().map(|arg| {
-        let arg = arg.to_string_lossy();
+    let shown = words.map(|word| {
         if std::mem::take(&mut hide_next) {
-            return "[redacted]".to_owned();
+            return HIDDEN.to_owned();
         }
-        hide_next = SECRET_OPTIONS.contains(&arg.as_ref());
-        match arg.split_once('=') {
-            Some((name, _)) if SECRET_OPTIONS.contains(&name) => format!("{name}=[redacted]"),
-            _ => arg.into_owned(),
+        hide_next = SECRET_OPTIONS.contains(&word);
+        match word.split_once('=') {
+            Some((name, _)) if SECRET_OPTIONS.contains(&name) => format!("{name}={HIDDEN}"),
+            _ => word.to_owned(),
         }
     });
-    std::iter::once(launch.program.to_string_lossy().into_owned()).chain(shown).collect()
+    shown.collect()
 }
 
 /// The values of secret options among an agent's arguments, for whoever redacts: they are secret

@@ -15,7 +15,7 @@ pub(super) static ROW: Row = Row {
     name: "qwen",
     programs: &["qwen"],
     dialect: Dialect::Qwen,
-    arguments,
+    arguments: Some(arguments),
     modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[],

@@ -163,7 +163,10 @@ mod tests {
             let (args, run) = plan(agent, &request, "P");
             assert_eq!((args.as_str(), run.type_prompt), (expected, None), "{agent}");
         }
-        assert!(Agent::ALL.iter().all(|agent| agent.row().terminal.is_some()));
+        let has_one = |agent: &&Agent| agent.row().terminal.is_some();
+        assert!(
+            Agent::ALL.iter().filter(|agent| !has_one(agent)).all(|it| it.row().speaks_only_acp())
+        );
     }
 
     #[test]

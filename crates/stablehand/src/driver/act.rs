@@ -95,7 +95,7 @@ impl Driver<'_> {
             }
             Action::AskWitness => {
                 log.decide(Level::Debug, "witness_asked", &notes::Nothing {}, None);
-                let rows = tree::descendants(self.keeper.pid());
+                let rows = self.whole_tree();
                 self.sample = Some(Sample {
                     began: now,
                     cpu_ms: tree::cpu_ms(&rows),
@@ -129,7 +129,7 @@ impl Driver<'_> {
         let of_monitor = judgement.evidence.verdict.is_some();
         self.look_at_screen(&mut judgement);
         let evidence = &mut judgement.evidence;
-        evidence.processes = tree::descendants(self.keeper.pid());
+        evidence.processes = self.whole_tree();
         evidence.pipe_unread = self.stdout.fd().and_then(notes::unread);
         let event = EventKind::HealthChanged {
             from: judgement.from,
@@ -162,7 +162,7 @@ impl Driver<'_> {
             self.tell(Input::Backpressure(congested), now);
         }
         if let Some(sample) = self.sample.take_if(|sample| sample.due <= now) {
-            let rows = tree::descendants(self.keeper.pid());
+            let rows = self.whole_tree();
             let cpu_ms = tree::cpu_ms(&rows);
             let still = tree::runnable(&rows);
             let input = Input::Witness {
@@ -291,7 +291,7 @@ impl Driver<'_> {
     /// Writes down what is going on, for a person who asked (SIGQUIT).
     pub(super) fn dump(&mut self) {
         let mut evidence = self.monitor.snapshot(self.clock.now());
-        evidence.processes = tree::descendants(self.keeper.pid());
+        evidence.processes = self.whole_tree();
         evidence.pipe_unread = self.stdout.fd().and_then(notes::unread);
         evidence.screen = self.screen_lines();
         let fields = notes::dump(self.monitor.health(), &evidence);

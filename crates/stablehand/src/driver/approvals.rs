@@ -72,6 +72,8 @@ pub(super) enum Asker {
     Conversation,
     /// A hook that waits, by our number of it.
     Hook(u64),
+    /// The agent, who wants something done for it, by our number of that.
+    Service(u64),
 }
 
 /// What is asked.
@@ -323,6 +325,7 @@ impl Driver<'_> {
         match asker {
             Asker::Conversation => self.word_in_talk(id, answer),
             Asker::Hook(number) => self.word_for_hook(id, number, answer),
+            Asker::Service(number) => self.word_for_service(id, number, answer),
         }
     }
 
@@ -330,6 +333,7 @@ impl Driver<'_> {
         match asker {
             Asker::Conversation => self.say_answer(worded),
             Asker::Hook(number) => self.answer_hook(number, worded, answer, by_person),
+            Asker::Service(number) => self.serve_or_refuse(number, answer),
         }
     }
 }

@@ -25,6 +25,7 @@ enum Source {
     Keeper,
     Requests,
     Hooks,
+    Services,
     StdoutSink,
     StderrSink,
 }
@@ -63,6 +64,9 @@ impl Driver<'_> {
         }
         if ready.contains(&Source::Terminal) {
             self.write_terminal();
+        }
+        if ready.contains(&Source::Services) {
+            self.look_at_terminals();
         }
         for (source, sink) in [
             (Source::StdoutSink, &mut self.faces.stdout),
@@ -158,6 +162,9 @@ impl Driver<'_> {
         add(self.requests.fd(), PollFlags::POLLIN, Source::Requests);
         for (fd, flags) in self.hooks.iter().flat_map(super::HookServer::wants) {
             add(fd, flags, Source::Hooks);
+        }
+        for fd in self.serving.fds() {
+            add(fd, PollFlags::POLLIN, Source::Services);
         }
         for (sink, source) in
             [(&self.faces.stdout, Source::StdoutSink), (&self.faces.stderr, Source::StderrSink)]

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use stablehand_core::Moment;
-use stablehand_core::event::{EventKind, ItemBody, Outcome, Tool, ToolKind, TurnEnd};
+use stablehand_core::event::{EventKind, ItemBody, Outcome, Tool, ToolInput, ToolKind, TurnEnd};
 use stablehand_core::id::CallId;
 use stablehand_core::json::Object;
 use stablehand_core::monitor::Input;
@@ -22,6 +22,7 @@ use stablehand_core::settings::context::before;
 use stablehand_core::speak::{Answer, Opening, Speak, Unanswerable};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::human;
+use stablehand_core::wish::{Service, Wish};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -51,6 +52,7 @@ enum Said {
     Interrupt,
     Answer,
     Reply,
+    Service,
 }
 
 impl Said {
@@ -61,6 +63,7 @@ impl Said {
             Said::Interrupt => "interrupt",
             Said::Answer => "answer",
             Said::Reply => "reply",
+            Said::Service => "service",
         }
     }
 }
@@ -292,6 +295,7 @@ impl Driver<'_> {
         }
         if ended {
             self.questions.clear(|asker| asker == Asker::Conversation);
+            self.withdraw_services();
             self.continue_turn();
             // A prompt that waited for its turn comes before the rest.
             self.serve_requests();
@@ -355,6 +359,40 @@ impl Driver<'_> {
         }
     }
 
+    /// What the agent wants done.
+    pub(super) fn take_wishes(&mut self) -> Vec<Wish> {
+        self.talk.as_mut().map(|talk| talk.speaker.take_wishes()).unwrap_or_default()
+    }
+
+    /// Tells the agent what became of a wish.
+    pub(super) fn say_service(&mut self, id: &str, service: &Service) {
+        let Some(talk) = &mut self.talk else { return };
+        let mut said = Vec::new();
+        talk.speaker.serve(id, service, &mut said);
+        self.say(Said::Service, &said);
+    }
+
+    /// What was judged when it was wanted done is not held against the rules once more when the call
+    /// is told that it was part of.
+    pub(super) fn was_judged(&mut self, tool: &Tool) {
+        let Some(talk) = &mut self.talk else { return };
+        let is_same = |call: &&Tool| match (&call.input, &tool.input) {
+            (ToolInput::Command { command, .. }, ToolInput::Command { command: run, .. }) => {
+                command == run
+            }
+            (ToolInput::Path { path }, ToolInput::Path { path: touched }) => path == touched,
+            (input, _) => call.tool_kind == tool.tool_kind && says_nothing(input),
+        };
+        let calls: Vec<CallId> =
+            talk.calls.iter().filter(is_same).map(|call| call.call.clone()).collect();
+        for call in calls {
+            if talk.asked_about.len() == MOST_CALLS {
+                talk.asked_about.pop_front();
+            }
+            talk.asked_about.push_back(call);
+        }
+    }
+
     /// Says an answer that was worded so.
     pub(super) fn say_answer(&mut self, said: &[u8]) {
         self.say(Said::Answer, said);
@@ -411,11 +449,17 @@ impl Driver<'_> {
             talk.cancel_by = Some(now.plus(CANCEL_GRACE));
             // Whoever interrupts has answered every question.
             self.questions.clear(|asker| asker == Asker::Conversation);
+            self.interrupt_services();
             let text = "the turn is interrupted, the process stays";
             self.log.decide(Level::Info, "turn_cancelled", &json!({ "text": text }), None);
             self.say(Said::Interrupt, &said);
         }
     }
+}
+
+/// Whether nothing is known of what a tool was given.
+fn says_nothing(input: &ToolInput) -> bool {
+    matches!(input, ToolInput::Other { .. })
 }
 
 /// How the agent is to read: a conversation stays open.

@@ -40,6 +40,18 @@ pub(super) fn make() -> io::Result<(AgentPipes, [OwnedFd; 3])> {
     Ok((ours, [agent_stdin.into(), agent_stdout.into(), agent_stderr.into()]))
 }
 
+/// The same for a command that is given nothing and whose two outputs are one: our ends of its input
+/// and of its standard error have ended.
+pub(super) fn make_together() -> io::Result<(AgentPipes, [OwnedFd; 3])> {
+    let (agent_stdin, stdin) = io::pipe()?;
+    let (stdout, agent_stdout) = io::pipe()?;
+    let (stderr, _closed) = io::pipe()?;
+    let ours = AgentPipes { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() };
+    set_nonblocking(&ours.stdout)?;
+    let both = OwnedFd::from(agent_stdout);
+    Ok((ours, [agent_stdin.into(), both.try_clone()?, both]))
+}
+
 pub(super) fn set_nonblocking(end: &OwnedFd) -> io::Result<()> {
     let flags = OFlag::from_bits_retain(fcntl(end, FcntlArg::F_GETFL)?);
     fcntl(end, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;

@@ -77,7 +77,7 @@ fn execute(
         .stdout(Stdio::from(stdout))
         .stderr(Stdio::from(stderr));
     let at_terminal = match launch.transport {
-        Transport::Pipe => {
+        Transport::Pipe | Transport::Together => {
             command.process_group(0);
             false
         }

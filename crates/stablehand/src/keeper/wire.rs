@@ -99,7 +99,7 @@ impl From<&Launch> for LaunchRequest {
                 .collect(),
             cwd: launch.cwd.as_ref().map(|cwd| bytes(cwd.as_os_str())),
             terminal: match launch.transport {
-                Transport::Pipe => None,
+                Transport::Pipe | Transport::Together => None,
                 Transport::Pty { size } => Some((size.cols(), size.rows())),
             },
             release: launch

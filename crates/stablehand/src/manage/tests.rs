@@ -84,7 +84,7 @@ proptest! {
             transcripts: Some(&transcripts),
             ..testing::nothing()
         };
-        for agent in Agent::ALL.iter().copied().filter(|agent| !agent.row().programs.is_empty()) {
+        for agent in Agent::ALL.iter().copied().filter(|agent| !agent.row().is_built_in()) {
             let questions = QUESTIONS.iter().map(|question| agent.row().manage.question(*question));
             let actions = ACTIONS.iter().map(|action| agent.row().manage.action(*action));
             for recipe in questions.chain(actions) {

@@ -365,14 +365,14 @@ impl SessionBuilder {
         around: Surroundings,
     ) -> Result<Runs, StartError> {
         let row = self.agent.row();
-        let form = match (self.acp, &row.two_way) {
+        let form = match (self.acp || row.speaks_only_acp(), &row.two_way) {
             (true, _) => Form::Acp,
             (false, Some(_)) => Form::TwoWay,
             (false, None) => Form::OneTurn,
         };
         let program = match self.program {
             Some(program) => program,
-            None if row.programs.is_empty() => {
+            None if row.is_built_in() => {
                 return Err(StartError::NoProgram { agent: row.name });
             }
             None => self.agent.find(around.path.as_deref(), form)?,

@@ -9,10 +9,14 @@ use super::content;
 use crate::event::{EventKind, Item, ItemBody, Outcome, TextRole, Tool, ToolInput, ToolKind};
 use crate::id::{CallId, ItemId, digest64};
 use crate::json::Value;
+use crate::wish::{Want, terminal_of};
 use std::collections::VecDeque;
 
 /// So many calls are remembered as open; see the kit's own.
 const MOST_OPEN: usize = 1024;
+
+/// So much of what came piece by piece is kept for the end of a call; it was told as it came.
+const MOST_PIECES: usize = 1 << 20;
 
 /// Calls that are open.
 #[derive(Debug, Default)]
@@ -29,6 +33,10 @@ struct Call {
     is_guessed: bool,
     /// How much of its output was told, and the digest of that.
     told: (usize, u64),
+    /// Output that came piece by piece, as far as it is kept.
+    pieces: String,
+    /// Not a call that the agent told, but something that it has done for it.
+    is_served: bool,
 }
 
 /// The members of a call or of an update of one.
@@ -83,6 +91,19 @@ impl<'a> Wire<'a> {
             meta.get("toolName").and_then(Value::string)
         };
         self.name.and_then(Value::string).filter(|name| !name.is_empty()).or_else(of_meta)
+    }
+
+    /// A piece of what a command printed, as some tell it beside the protocol.
+    fn piece(&self) -> Option<Value<'a>> {
+        let meta = self.meta?;
+        let of = |key: &str| meta.get(key)?.get("data").filter(|data| data.raw_str().is_some());
+        of("terminal_output_delta").or_else(|| of("terminal_output"))
+    }
+
+    /// How the command ended, told there, too.
+    fn exit_code(&self) -> Option<i32> {
+        let code = self.meta?.get("terminal_exit")?.get("exit_code").and_then(Value::i64);
+        code.and_then(|code| i32::try_from(code).ok())
     }
 
     fn first_location(&self) -> Option<String> {
@@ -145,7 +166,16 @@ impl Calls {
             let item = ids.next();
             let tool = Box::new(begun(id, item));
             let (title, told) = (String::new(), (0, digest64(b"")));
-            self.open.push_back(Call { item, tool, title, is_guessed: true, told });
+            let pieces = String::new();
+            self.open.push_back(Call {
+                item,
+                tool,
+                title,
+                is_guessed: true,
+                told,
+                pieces,
+                is_served: false,
+            });
             self.open.len() - 1
         });
         if let Some(call) = self.open.get_mut(at) {
@@ -156,6 +186,55 @@ impl Calls {
             }
         }
         at
+    }
+
+    /// Something that the agent has somebody do for it. While a call of its own is open that is what
+    /// the call is about, and is told with it; else it is told as a call, since nobody else will. What
+    /// came of it only the answer says, which is not the agent's.
+    pub(super) fn served(
+        &mut self,
+        id: &str,
+        want: &Want,
+        ids: &mut Ids,
+        out: &mut Vec<EventKind>,
+    ) {
+        let (name, input) = match want {
+            Want::Read { path, .. } => ("read_text_file", ToolInput::Path { path: path.clone() }),
+            Want::Write { path, .. } => ("write_text_file", ToolInput::Path { path: path.clone() }),
+            Want::Run(command) => {
+                let (line, cwd) = (cut(command.line()), command.cwd.clone());
+                ("terminal", ToolInput::Command { command: line, cwd })
+            }
+            Want::Release { terminal } => return self.released(terminal, out),
+            Want::Output { .. } | Want::Wait { .. } | Want::Kill { .. } => return,
+        };
+        if self.open.iter().any(|call| !call.is_served) {
+            return;
+        }
+        let item = ids.next();
+        let mut tool = begun(terminal_of(id), item);
+        name.clone_into(&mut tool.name);
+        tool.tool_kind = want.kind().unwrap_or(ToolKind::Other);
+        tool.digest = digest64(format!("{name} {input:?}").as_bytes());
+        tool.input = input;
+        let tool = Box::new(tool);
+        let body = ItemBody::Tool(tool.clone());
+        out.push(EventKind::ItemStarted { item: Item { id: item, body } });
+        let (title, told, pieces) = (String::new(), (0, digest64(b"")), String::new());
+        let call = Call { item, tool, title, is_guessed: false, told, pieces, is_served: true };
+        if matches!(want, Want::Run(_)) {
+            self.open.push_back(call);
+        } else {
+            call.end(&Wire::default(), Depth::Skim, out);
+        }
+    }
+
+    /// A terminal is given back, and with it what was told as a call.
+    fn released(&mut self, terminal: &str, out: &mut Vec<EventKind>) {
+        let at = self.open.iter().position(|call| call.tool.call.0 == terminal);
+        if let Some(call) = at.and_then(|at| self.open.remove(at)) {
+            call.end(&Wire::default(), Depth::Skim, out);
+        }
     }
 
     /// The turn ended and the agent will say no more about these.
@@ -222,6 +301,15 @@ impl Call {
 
     /// Passes on what is new of what it shows.
     fn show(&mut self, wire: &Wire<'_>, depth: Depth, out: &mut Vec<EventKind>) {
+        if let Some(piece) = wire.piece() {
+            let text = match depth {
+                Depth::Skim => String::new(),
+                Depth::Full => piece.string().unwrap_or_default(),
+            };
+            let room = MOST_PIECES.saturating_sub(self.pieces.len());
+            self.pieces.push_str(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
+            out.push(EventKind::ItemDelta { id: self.item, role: TextRole::ToolOutput, text });
+        }
         let Some(text) = wire.content.map(content::text).filter(|text| !text.is_empty()) else {
             return;
         };
@@ -245,7 +333,7 @@ impl Call {
 
     fn end(mut self, wire: &Wire<'_>, depth: Depth, out: &mut Vec<EventKind>) {
         let raw = wire.output.unwrap_or(Value::new(b"null"));
-        let code = content::exit_code(raw);
+        let code = content::exit_code(raw).or_else(|| wire.exit_code());
         let tool = &mut *self.tool;
         tool.outcome = Some(match wire.status {
             b"completed" if code.is_none_or(|code| code == 0) => Outcome::Success,
@@ -263,7 +351,8 @@ impl Call {
         if depth == Depth::Full {
             tool.output = content::output(raw)
                 .or_else(|| wire.content.map(content::text))
-                .filter(|text| !text.is_empty());
+                .filter(|text| !text.is_empty())
+                .or_else(|| Some(std::mem::take(&mut self.pieces)).filter(|it| !it.is_empty()));
             tool.diff = wire.content.and_then(content::diff);
         }
         let item = Item { id: self.item, body: ItemBody::Tool(self.tool) };

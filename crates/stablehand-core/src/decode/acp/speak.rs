@@ -8,8 +8,10 @@
 use super::super::kit::first;
 use super::super::questions::Questions;
 use super::question::id_text;
+use super::serve;
 use crate::json::{Object, Value};
 use crate::speak::{Access, Answer, Opening, Speak, Unanswerable};
+use crate::wish::{Service, Wish};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -73,6 +75,10 @@ pub struct AcpSpeaker {
     interrupt_wanted: bool,
     requests: u64,
     open: Questions<Question>,
+    /// What is wanted of us, by the id as the agent wrote it.
+    wishes: Questions<Box<RawValue>>,
+    /// Those that nobody has looked at.
+    new_wishes: Vec<Wish>,
 }
 
 /// What is still to be said before the first prompt.
@@ -112,6 +118,8 @@ impl AcpSpeaker {
             interrupt_wanted: false,
             requests: 0,
             open: Questions::default(),
+            wishes: Questions::default(),
+            new_wishes: Vec::new(),
         }
     }
 
@@ -221,13 +229,32 @@ impl AcpSpeaker {
                 Kind::Permission(options.filter_map(option).collect())
             }
             b"elicitation/create" => Kind::Elicitation,
-            // Nothing else was offered.
-            _ => {
-                let error = json!({ "code": -32601, "message": "not supported" });
-                return line(&json!({ "jsonrpc": "2.0", "id": raw, "error": error }), out);
-            }
+            _ => return self.wished(method, id, raw, params, out),
         };
         self.open.ask(id_text(Some(id)), Question { id: raw, kind });
+    }
+}
+
+impl AcpSpeaker {
+    /// Something that we are to do; nothing but what was offered.
+    fn wished(
+        &mut self,
+        method: &[u8],
+        id: Value<'_>,
+        raw: Box<RawValue>,
+        params: Value<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let error = match serve::wanted(method, params) {
+            Some(Ok(want)) if serve::is_offered(&want, self.opening.services) => {
+                let id = id_text(Some(id));
+                self.wishes.ask(id.clone(), raw);
+                return self.new_wishes.push(Wish { id, want });
+            }
+            Some(Err(text)) => json!({ "code": serve::INVALID_PARAMS, "message": text }),
+            Some(Ok(_)) | None => json!({ "code": -32601, "message": "not supported" }),
+        };
+        line(&json!({ "jsonrpc": "2.0", "id": raw, "error": error }), out);
     }
 }
 
@@ -236,8 +263,10 @@ impl Speak for AcpSpeaker {
         let info = json!({
             "name": "stablehand", "title": "Stablehand", "version": env!("CARGO_PKG_VERSION"),
         });
+        let ours = self.opening.services;
         let can = json!({
-            "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false,
+            "fs": { "readTextFile": ours.reads, "writeTextFile": ours.writes },
+            "terminal": ours.commands,
         });
         let params = json!({ "protocolVersion": 1, "clientCapabilities": can, "clientInfo": info });
         request(HELLO, "initialize", &params, out);
@@ -285,10 +314,23 @@ impl Speak for AcpSpeaker {
             (Some(id), None) => self.answered(id, object, out),
             (None, Some(b"$/cancel_request")) => {
                 let id = params.get("requestId").or_else(|| params.get("id"));
-                self.open.close(&id_text(id));
+                let id = id_text(id);
+                self.open.close(&id);
+                self.wishes.close(&id);
             }
             _ => {}
         }
+    }
+
+    fn take_wishes(&mut self) -> Vec<Wish> {
+        std::mem::take(&mut self.new_wishes)
+    }
+
+    fn serve(&mut self, id: &str, service: &Service, out: &mut Vec<u8>) {
+        let Ok(raw) = self.wishes.get(id) else { return };
+        let (word, value) = serve::reply(service);
+        line(&json!({ "jsonrpc": "2.0", "id": raw, word: value }), out);
+        self.wishes.close(id);
     }
 
     fn is_open(&self, id: &str) -> bool {
@@ -353,8 +395,12 @@ fn choose_mode(session: &str, access: Access, result: Value<'_>) -> Option<Step>
     let (id, wanted): (_, &[&str]) = match access {
         Access::Asked => return None,
         Access::ReadOnly => (CONFINE, &["plan", "read-only", "ask", "architect"]),
-        Access::Workspace => (MODE, &["acceptEdits", "autoEdit", "auto-edit", "auto"]),
-        Access::Everything => (MODE, &["bypassPermissions", "yolo", "full-access", "autopilot"]),
+        Access::Workspace => {
+            (MODE, &["acceptEdits", "autoEdit", "auto-edit", "workspace-write", "auto"])
+        }
+        Access::Everything => {
+            (MODE, &["bypassPermissions", "yolo", "full-access", "agent-full-access", "autopilot"])
+        }
     };
     // Some have them as an option among others.
     let option = option_of(result, "mode");

@@ -220,6 +220,16 @@ fn what_tools_are_given_and_how_they_end() {
         done(r#","rawOutput":{"exit_code":3,"aggregated_output":"no\n"}"#),
     ]);
     assert_eq!(argv.headline(), "echo hi");
+    // What one tells of a terminal of its own, beside the protocol.
+    let streamed = tool_of(&[
+        call(r#""title":"x","kind":"execute","rawInput":{"command":"make"}"#),
+        more(r#""_meta":{"terminal_output_delta":{"data":"one\n","terminal_id":"t"}}"#),
+        done(
+            r#","_meta":{"terminal_output_delta":{"data":"two\n"},"terminal_exit":{"exit_code":2}}"#,
+        ),
+    ]);
+    assert_eq!(streamed.output.as_deref(), Some("one\ntwo\n"));
+    assert_eq!(streamed.outcome, Some(Outcome::Failure { exit_code: Some(2), message: None }));
     assert_eq!(argv.outcome, Some(Outcome::Failure { exit_code: Some(3), message: None }));
     let read = tool_of(&[
         call(r#""title":"Read a.rs","kind":"read","locations":[{"path":"/w/a.rs","line":3}]"#),
@@ -508,9 +518,35 @@ fn a_cancel_answers_what_is_open() {
 }
 
 #[test]
+fn what_is_done_for_an_agent_is_a_call_where_no_call_of_its_own_is_open() {
+    let create = r#"{"id":4,"method":"terminal/create","params":{"command":"make","args":["-k"]}}"#;
+    let release = r#"{"id":5,"method":"terminal/release","params":{"terminalId":"terminal-4"}}"#;
+    let read = r#"{"id":6,"method":"fs/read_text_file","params":{"path":"/w/a.rs"}}"#;
+    let events = in_session(&[create, read, release, read]);
+    let expected = ["turn.started", "item.started", "item.started", "item.completed"];
+    assert_eq!(names(&events)[..4], expected);
+    let tools: Vec<String> = bodies(&events)
+        .iter()
+        .filter_map(|body| match body {
+            ItemBody::Tool(tool) => Some(tool.headline().to_owned()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(tools, ["/w/a.rs", "make -k", "/w/a.rs"]);
+    // What a call tells of is not told twice.
+    let call = update(
+        r#"{"sessionUpdate":"tool_call","toolCallId":"c","title":"make","kind":"execute","rawInput":{"command":"make"}}"#,
+    );
+    let over =
+        update(r#"{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed"}"#);
+    let events = in_session(&[&call, create, read, release, &over]);
+    assert_eq!(names(&events), ["turn.started", "item.started", "item.completed"]);
+}
+
+#[test]
 fn what_was_not_offered_is_refused() {
     let mut speaker = in_turn();
-    let said = hear(&mut speaker, r#"{"id":"x","method":"fs/read_text_file","params":{}}"#);
+    let said = hear(&mut speaker, r#"{"id":"x","method":"fs/read_text_file","params":{"path":"/w/x"}}"#);
     assert_eq!((&said[0]["id"], &said[0]["error"]["code"]), (&json!("x"), &json!(-32601)));
 }
 
