@@ -77,6 +77,8 @@ pub struct TwoWay {
     pub dialect: Dialect,
     /// The arguments.
     arguments: fn(&PlanRequest) -> Vec<OsString>,
+    /// Whether prompts may come with images.
+    images: bool,
 }
 
 /// How an agent is had to speak the Agent Client Protocol.
@@ -201,6 +203,17 @@ impl Agent {
         match form {
             Form::OneTurn | Form::TwoWay => self.row().two_way.is_some(),
             Form::Acp => self.row().acp.is_some(),
+        }
+    }
+
+    /// Whether it can be shown images with a prompt. In the Agent Client Protocol it says so itself
+    /// when it is there; every one that we know does, and one that does not is told what it was not
+    /// shown.
+    pub fn takes_images(self, form: Form) -> bool {
+        match form {
+            Form::OneTurn => false,
+            Form::TwoWay => self.row().two_way.as_ref().is_some_and(|way| way.images),
+            Form::Acp => true,
         }
     }
 

@@ -151,6 +151,7 @@ impl RunPlan {
             talk: plan.opening.map(|opening| TalkSpec {
                 opening,
                 stays: false,
+                images: Vec::new(),
                 context: None,
                 acts_unasked: self.request.form.acts_unasked(),
             }),

@@ -39,7 +39,7 @@ pub(super) static ROW: Row = Row {
         ("DISABLE_TELEMETRY", Some("1")),
         ("DISABLE_ERROR_REPORTING", Some("1")),
     ],
-    two_way: Some(TwoWay { dialect: Dialect::Claude, arguments: two_way }),
+    two_way: Some(TwoWay { dialect: Dialect::Claude, arguments: two_way, images: true }),
     acp: Some(AcpForm { programs: &["claude-agent-acp"], arguments: &[], logins: &[] }),
     tools: ToolsSeen::BeginningAndEnd,
     // It exits with 1 for every failure, and its last line says which.

@@ -23,7 +23,7 @@ pub(super) static ROW: Row = Row {
     modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[],
-    two_way: Some(TwoWay { dialect: Dialect::CodexApp, arguments: two_way }),
+    two_way: Some(TwoWay { dialect: Dialect::CodexApp, arguments: two_way, images: true }),
     acp: Some(AcpForm {
         programs: &["codex-acp"],
         arguments: &[],

@@ -24,7 +24,7 @@ pub(super) static ROW: Row = Row {
     modes: MODES,
     workspace: Workspace::Argument,
     env: &[],
-    two_way: Some(TwoWay { dialect: Dialect::Acp, arguments: two_way }),
+    two_way: Some(TwoWay { dialect: Dialect::Acp, arguments: two_way, images: true }),
     acp: None,
     tools: ToolsSeen::BeginningAndEnd,
     exit_codes: &[],

@@ -16,6 +16,7 @@ use crate::surroundings::{Surroundings, is_initialised};
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
 use stablehand_core::record::{FORMAT, Level};
+use stablehand_core::speak::Prompt;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
@@ -57,6 +58,12 @@ pub enum StartError {
         /// Which agent.
         agent: &'static str,
     },
+    /// The agent cannot be shown images.
+    #[error("{agent} takes no images")]
+    NoImages {
+        /// Which agent.
+        agent: &'static str,
+    },
     /// There is neither a prompt nor a conversation to wait for one.
     #[error("there is no prompt; give one with `prompt`, or wait for one with `conversation`")]
     NoPrompt,
@@ -88,7 +95,7 @@ pub enum StartError {
 #[must_use = "nothing happens until `start`"]
 pub struct SessionBuilder {
     agent: Agent,
-    prompt: Option<String>,
+    prompt: Option<Prompt>,
     conversation: bool,
     policy: Policy,
     patience: Option<Duration>,
@@ -132,8 +139,8 @@ impl SessionBuilder {
     }
 
     /// The first prompt. Without [`SessionBuilder::conversation`] it is the only one.
-    pub fn prompt(mut self, text: impl Into<String>) -> Self {
-        self.prompt = Some(text.into());
+    pub fn prompt(mut self, prompt: impl Into<Prompt>) -> Self {
+        self.prompt = Some(prompt.into());
         self
     }
 
@@ -384,6 +391,10 @@ impl SessionBuilder {
         request.asks_always = matches!(self.policy, Policy::Rules(_));
         if request.asks_always && !can_talk {
             return Err(StartError::Unruly { agent: row.name });
+        }
+        let has_images = self.prompt.as_ref().is_some_and(|prompt| !prompt.images.is_empty());
+        if has_images && !self.agent.takes_images(form) {
+            return Err(StartError::NoImages { agent: row.name });
         }
         let mut limits = self.limits.unwrap_or_else(|| {
             let mut limits = Limits::modern();

@@ -11,7 +11,9 @@ use stablehand_core::Dialect;
 use stablehand_core::event::SessionEnd;
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
+use stablehand_core::record::Level;
 use stablehand_core::settings::context::before;
+use stablehand_core::speak::Prompt;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -23,7 +25,7 @@ pub(super) struct Runs {
     pub(super) request: PlanRequest,
     pub(super) env: Vec<(OsString, Option<OsString>)>,
     pub(super) keeper: KeeperProgram,
-    pub(super) prompt: Option<String>,
+    pub(super) prompt: Option<Prompt>,
     pub(super) conversation: bool,
     pub(super) approvals: Approvals,
     pub(super) limits: Limits,
@@ -37,7 +39,7 @@ pub(super) struct Runs {
 /// What comes after a run.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
-    Prompt(String),
+    Prompt(Prompt),
     End,
 }
 
@@ -63,12 +65,13 @@ impl Runs {
         // An agent that takes one turn a process is not started before there is one.
         if prompt.is_none() && !self.request.form.listens() {
             match wait_for_prompt(requests) {
-                Next::Prompt(text) => prompt = Some(text),
+                Next::Prompt(next) => prompt = Some(next),
                 Next::End => return RunReport::without_run(SessionEnd::Success),
             }
         }
         loop {
-            let spec = self.spec(prompt.as_deref().unwrap_or_default());
+            let prompt_now = self.taken(prompt.take().unwrap_or_default(), log);
+            let spec = self.spec(&prompt_now);
             let mut report = match spec {
                 Ok(spec) => driver::run(&spec, log, faces, requests),
                 // It was planned once already, with another session.
@@ -90,25 +93,36 @@ impl Runs {
                 self.request.continue_latest = false;
             }
             if let Some(continued) = continued {
-                prompt = Some(continued.prompt);
+                prompt = Some(continued.prompt.into());
                 continue;
             }
             match wait_for_prompt(requests) {
-                Next::Prompt(text) => prompt = Some(text),
+                Next::Prompt(next) => prompt = Some(next),
                 Next::End => return report,
             }
         }
     }
 
-    fn spec(&self, prompt: &str) -> Result<RunSpec, crate::agent::PlanError> {
+    /// The prompt as the agent takes it: without images where it cannot be shown any.
+    fn taken(&self, prompt: Prompt, log: &mut Log) -> Prompt {
+        if prompt.images.is_empty() || self.agent.takes_images(self.request.form) {
+            return prompt;
+        }
+        let text =
+            format!("{} takes no images, so it is told that there are some", self.agent.name());
+        log.decide(Level::Warn, "left_out", &serde_json::json!({ "text": text }), None);
+        prompt.in_words().into()
+    }
+
+    fn spec(&self, prompt: &Prompt) -> Result<RunSpec, crate::agent::PlanError> {
         let mut plan = self.agent.plan(self.program.clone(), &self.request)?;
         plan.launch.env.extend(self.env.iter().cloned());
         // A session that is resumed has been told already.
         let new = self.request.resume.is_none() && !self.request.continue_latest;
         let mut context = self.context.clone().filter(|_| new);
-        let prompt = match context.take_if(|_| !prompt.is_empty()) {
-            Some(context) => before(&context, prompt),
-            None => prompt.to_owned(),
+        let text = match context.take_if(|_| !prompt.is_empty()) {
+            Some(context) => before(&context, &prompt.text),
+            None => prompt.text.clone(),
         };
         Ok(RunSpec {
             run: crate::new_run_id(),
@@ -116,10 +130,11 @@ impl Runs {
             dialect: plan.dialect,
             launch: plan.launch,
             keeper: self.keeper.clone(),
-            prompt: prompt.into_bytes(),
+            prompt: text.into_bytes(),
             talk: plan.opening.map(|opening| TalkSpec {
                 opening,
                 stays: self.conversation,
+                images: prompt.images.clone(),
                 context,
                 acts_unasked: self.request.form.acts_unasked(),
             }),
@@ -158,7 +173,7 @@ fn is_final(report: &RunReport) -> bool {
 fn wait_for_prompt(requests: &Requests) -> Next {
     loop {
         match requests.next() {
-            Some(Request::Prompt(text)) => return Next::Prompt(text),
+            Some(Request::Prompt(prompt)) => return Next::Prompt(prompt),
             Some(Request::Finish | Request::Stop { .. } | Request::ReaderGone) => return Next::End,
             // There is no turn to cancel and no question to answer.
             Some(

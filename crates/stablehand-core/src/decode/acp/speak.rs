@@ -9,7 +9,7 @@ use super::super::kit::first;
 use super::super::questions::Questions;
 use super::question::id_text;
 use crate::json::{Object, Value};
-use crate::speak::{Access, Answer, Opening, Speak, Unanswerable};
+use crate::speak::{Access, Answer, Image, Opening, Prompt, Speak, Unanswerable};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -67,7 +67,11 @@ pub struct AcpSpeaker {
     /// One of them was said and is not answered yet.
     in_step: bool,
     /// Prompts that wait for the session, or for the turn before.
-    waiting: Vec<String>,
+    waiting: Vec<Prompt>,
+    /// Whether it takes images.
+    sees: bool,
+    /// What it was not told, because it does not take it.
+    left_out: Vec<String>,
     in_turn: bool,
     /// Somebody wanted an interrupt before the prompt was said.
     interrupt_wanted: bool,
@@ -108,6 +112,8 @@ impl AcpSpeaker {
             steps: Vec::new(),
             in_step: false,
             waiting: Vec::new(),
+            sees: false,
+            left_out: Vec::new(),
             in_turn: false,
             interrupt_wanted: false,
             requests: 0,
@@ -156,10 +162,14 @@ impl AcpSpeaker {
         if self.in_turn || self.waiting.is_empty() {
             return;
         }
-        let text = self.waiting.remove(0);
+        let prompt = self.waiting.remove(0);
         self.requests += 1;
         self.in_turn = true;
-        let prompt = json!([{ "type": "text", "text": text }]);
+        if !prompt.images.is_empty() && !self.sees {
+            let text = "the agent takes no images, so it was told that there are some";
+            self.left_out.push(text.to_owned());
+        }
+        let prompt = blocks(&prompt, self.sees);
         let params = json!({ "sessionId": session, "prompt": prompt });
         request(&format!("{TURN}{}", self.requests), "session/prompt", &params, out);
         if std::mem::take(&mut self.interrupt_wanted) {
@@ -181,6 +191,8 @@ impl AcpSpeaker {
                 let can = result.get("agentCapabilities");
                 let resume = can.and_then(|can| can.get("sessionCapabilities")?.get("resume"));
                 self.resumes = resume.is_some_and(|it| !it.is_null());
+                let image = can.and_then(|can| can.get("promptCapabilities")?.get("image"));
+                self.sees = image.is_some_and(|it| it.raw() == b"true");
                 match &self.opening.login {
                     Some(method) => {
                         request(LOGIN, "authenticate", &json!({ "methodId": method }), out);
@@ -243,9 +255,13 @@ impl Speak for AcpSpeaker {
         request(HELLO, "initialize", &params, out);
     }
 
-    fn prompt(&mut self, text: &str, out: &mut Vec<u8>) {
-        self.waiting.push(text.to_owned());
+    fn put(&mut self, prompt: &Prompt, out: &mut Vec<u8>) {
+        self.waiting.push(prompt.clone());
         self.go_on(out);
+    }
+
+    fn left_out(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.left_out)
     }
 
     fn interrupt(&mut self, out: &mut Vec<u8>) -> bool {
@@ -390,6 +406,23 @@ fn set_option(id: &'static str, session: &str, option: &str, value: &str) -> Ste
 fn option_of<'a>(result: Value<'a>, category: &str) -> Option<Value<'a>> {
     let mut options = result.get("configOptions")?.elements();
     options.find(|it| it.get("category").is_some_and(|it| it.is_str(category)))
+}
+
+/// A prompt, in the protocol's words.
+fn blocks(prompt: &Prompt, sees: bool) -> Vec<serde_json::Value> {
+    let words = |text: &str| json!({ "type": "text", "text": text });
+    if !sees {
+        return vec![words(&prompt.in_words())];
+    }
+    let image = |image: &Image| {
+        let mut block = json!({ "type": "image", "mimeType": image.mime, "data": image.data });
+        if let Some(uri) = &image.uri {
+            block["uri"] = uri.as_str().into();
+        }
+        block
+    };
+    let text = Some(words(&prompt.text)).filter(|_| !prompt.text.is_empty());
+    text.into_iter().chain(prompt.images.iter().map(image)).collect()
 }
 
 fn cancel(session: &str, out: &mut Vec<u8>) {
