@@ -7,6 +7,7 @@
 
 use crate::id::SessionId;
 use crate::json::Object;
+use crate::mcp::McpServer;
 use thiserror::Error;
 
 /// What a conversation begins with, as far as an agent's arguments cannot say it.
@@ -22,6 +23,8 @@ pub struct Opening {
     pub access: Access,
     /// How to log in, in the agent's own word, where it wants that said.
     pub login: Option<String>,
+    /// Servers of tools for this session.
+    pub mcp: Vec<McpServer>,
 }
 
 /// What an agent is asked: words, and perhaps images.
@@ -176,6 +179,11 @@ pub trait Speak: Send {
     /// A prompt of words alone.
     fn prompt(&mut self, text: &str, out: &mut Vec<u8>) {
         self.put(&text.into(), out);
+    }
+
+    /// A line of ours as it may be written down, where it holds secrets that were handed to us.
+    fn without_secrets(&self, _line: &str) -> Option<String> {
+        None
     }
 
     /// What could not be said to the agent since the last time, for people: it does not take it.

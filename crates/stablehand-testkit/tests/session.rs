@@ -7,6 +7,7 @@ use stablehand::session::{Policy, Session, SessionBuilder, StartError};
 use stablehand::{Agent, EventKind, Surroundings};
 use stablehand_core::event::{ItemBody, SessionEnd, TurnEnd};
 use stablehand_core::id::SessionId;
+use stablehand_core::mcp::{McpServer, McpTransport};
 use stablehand_core::speak::{Image, Prompt};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -241,4 +242,43 @@ fn images_are_never_dropped_without_a_word() {
     assert!(log.contains(r#""msg":"left_out""#), "{log}");
     let stdin = std::fs::read_to_string(place.path().join("record/1.stdin")).unwrap();
     assert_eq!(stdin, "what is this?\n\n[an image (image/png) that you cannot be shown]");
+}
+
+#[test]
+fn servers_of_tools_are_given_to_who_takes_them_and_secrets_are_not_written_down() {
+    let pairs = |name: &str| vec![(name.to_owned(), "s3cret-value".to_owned())];
+    let stdio = McpTransport::Stdio {
+        command: "/bin/oats".into(),
+        args: vec!["--hay".into()],
+        env: pairs("KEY"),
+    };
+    let url = "https://barn.example/mcp".to_owned();
+    let http = McpTransport::Http { url: url.clone(), headers: pairs("X-Key") };
+    let sse = McpTransport::Sse { url, headers: pairs("X-Key") };
+    let servers: Vec<_> = [("door", stdio), ("hay", http), ("old", sse)]
+        .map(|(name, transport)| McpServer { name: name.into(), transport })
+        .into();
+    let table: [(Agent, bool, &[&str]); 4] = [
+        (Agent::Claude, false, &[]),
+        (Agent::Codex, false, &["`old`"]),
+        (Agent::Gemini, true, &["`hay`", "`old`"]),
+        (Agent::Cursor, false, &["`door`", "`hay`", "`old`"]),
+    ];
+    for (agent, acp, left_out) in table {
+        let place = tempfile::tempdir().unwrap();
+        let builder = match agent {
+            Agent::Cursor => session(place.path(), "read-stdin\ninit s1\nresult yes\n"),
+            agent => talk(agent, acp, place.path(), LOOK),
+        };
+        let builder = builder.mcp_servers(servers.clone()).prompt("hi");
+        let (_, log) = said(builder.start().unwrap());
+        let argv = std::fs::read_to_string(place.path().join("record/1.argv.json")).unwrap();
+        for server in ["door", "hay", "old"] {
+            let is_told = log.contains(&format!("it has not got `{server}`"));
+            assert_eq!(is_told, left_out.contains(&format!("`{server}`").as_str()), "{agent:?}");
+        }
+        assert!(!log.contains("s3cret-value"), "{agent:?}: {log}");
+        assert_eq!(argv.contains("s3cret-value"), !acp && agent != Agent::Cursor, "{agent:?}");
+        assert_eq!(log.contains("/bin/oats") || argv.contains("/bin/oats"), agent != Agent::Cursor);
+    }
 }

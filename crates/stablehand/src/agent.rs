@@ -9,6 +9,7 @@ mod codex;
 mod cursor;
 mod demo;
 mod gemini;
+mod mcp;
 mod opencode;
 mod plan;
 mod qwen;
@@ -27,6 +28,7 @@ use crate::manage::{AgentHomes, Capabilities, Place, Recipes};
 use stablehand_core::Dialect;
 use stablehand_core::event::FailureKind;
 use stablehand_core::hook::Hooks;
+use stablehand_core::mcp::McpTakes;
 use stablehand_core::monitor::Limits;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -79,6 +81,8 @@ pub struct TwoWay {
     arguments: fn(&PlanRequest) -> Vec<OsString>,
     /// Whether prompts may come with images.
     images: bool,
+    /// Which servers of tools it can be given for a session.
+    mcp: McpTakes,
 }
 
 /// How an agent is had to speak the Agent Client Protocol.
@@ -214,6 +218,17 @@ impl Agent {
             Form::OneTurn => false,
             Form::TwoWay => self.row().two_way.as_ref().is_some_and(|way| way.images),
             Form::Acp => true,
+        }
+    }
+
+    /// Which servers of tools a face can give it for a session. In the Agent Client Protocol every
+    /// agent takes those that it starts, and says only when it is there whether it takes others;
+    /// what it does not take is left out and said so.
+    pub fn takes_mcp(self, form: Form) -> McpTakes {
+        match form {
+            Form::OneTurn => McpTakes::NONE,
+            Form::TwoWay => self.row().two_way.as_ref().map_or(McpTakes::NONE, |way| way.mcp),
+            Form::Acp => McpTakes { stdio: true, ..McpTakes::NONE },
         }
     }
 

@@ -81,6 +81,7 @@ impl RunPlan {
                 model: choice.model.clone(),
                 workspace: choice.workspace.clone(),
                 partial_output: true,
+                mcp: Vec::new(),
                 extra: choice.extra.clone(),
             },
             limits: choice.limits(agent),

@@ -3,10 +3,11 @@
 //! Owns the request, the plan, and what is common to all agents: the checks, the variables, what of
 //! a command line may be written down. What an agent calls things is in its row.
 
-use super::{Agent, Workspace};
+use super::{Agent, Workspace, mcp};
 use crate::keeper::{Launch, Transport};
 use stablehand_core::Dialect;
 use stablehand_core::id::SessionId;
+use stablehand_core::mcp::McpServer;
 use stablehand_core::speak::{Access, Opening};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -36,6 +37,8 @@ pub struct PlanRequest {
     pub form: Form,
     /// How the agent logs in, in its own word, where it wants that said.
     pub login: Option<String>,
+    /// Servers of tools for this session, of the kinds that the agent takes ([`Agent::takes_mcp`]).
+    pub mcp: Vec<McpServer>,
     /// More arguments, as they are.
     pub extra: Vec<OsString>,
 }
@@ -248,6 +251,7 @@ fn opening(request: &PlanRequest) -> Opening {
             (false, None) => Access::Asked,
         },
         login: request.login.clone(),
+        mcp: request.mcp.clone(),
     }
 }
 
@@ -315,8 +319,13 @@ const SECRET_OPTIONS: &[&str] = &["--api-key", "--auth-token", "--header", "-H",
 /// A command line that may be written down.
 pub fn redacted(launch: &Launch) -> Vec<String> {
     let mut hide_next = false;
+    let mut before = None;
     let shown = launch.args.iter().map(|arg| {
         let arg = arg.to_string_lossy();
+        let before = before.replace(arg.clone().into_owned());
+        if let Some(shown) = mcp::shown(before.as_deref(), &arg) {
+            return shown;
+        }
         if std::mem::take(&mut hide_next) {
             return "[redacted]".to_owned();
         }

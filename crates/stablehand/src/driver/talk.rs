@@ -269,12 +269,27 @@ impl Driver<'_> {
         if bytes.is_empty() {
             return;
         }
-        let fields = Told { what: what.word(), lines: lines(bytes) };
+        let hidden = self.without_secrets(bytes);
+        let shown = hidden.as_deref().unwrap_or(bytes);
+        let fields = Told { what: what.word(), lines: lines(shown) };
         self.log.decide(Level::Debug, "told", &fields, None);
         // On record before the agent can act on it.
         self.log.flush();
         self.prompt.push(bytes);
         self.write_prompt();
+    }
+
+    /// What is said as it may be written down, where it holds secrets that were handed to us.
+    fn without_secrets(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let speaker = &self.talk.as_ref()?.speaker;
+        let text = str::from_utf8(bytes).ok()?;
+        let hidden: Vec<_> = text.lines().map(|line| speaker.without_secrets(line)).collect();
+        if hidden.iter().all(Option::is_none) {
+            return None;
+        }
+        let lines = text.lines().zip(hidden);
+        let lines: Vec<_> = lines.map(|(line, it)| it.unwrap_or_else(|| line.to_owned())).collect();
+        Some(lines.join("\n").into_bytes())
     }
 
     /// After each chunk: what the agent's words mean for us.

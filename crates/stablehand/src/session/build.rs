@@ -14,6 +14,7 @@ use crate::log::{Durability, Listener, Log, LogError, LogOptions};
 use crate::redact::{Redacting, Redaction};
 use crate::surroundings::{Surroundings, is_initialised};
 use stablehand_core::id::SessionId;
+use stablehand_core::mcp::McpServer;
 use stablehand_core::monitor::Limits;
 use stablehand_core::record::{FORMAT, Level};
 use stablehand_core::speak::Prompt;
@@ -218,6 +219,13 @@ impl SessionBuilder {
         self
     }
 
+    /// Servers of tools for this session. What the agent does not take ([`Agent::takes_mcp`]) is left
+    /// out, and the log says so. Values of variables and headers are not written down.
+    pub fn mcp_servers(mut self, servers: Vec<McpServer>) -> Self {
+        self.request.mcp = servers;
+        self
+    }
+
     /// More arguments for the agent, as they are.
     pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.request.extra.extend(args.into_iter().map(Into::into));
@@ -327,7 +335,8 @@ impl SessionBuilder {
         let folder = folder.or_else(|| around.state.as_ref().map(|state| state.join("logs")));
         let folder = folder.ok_or(StartError::NoPlaceForLog)?;
         let leases = around.state.as_ref().unwrap_or(&folder).join("leases");
-        let warnings = std::mem::take(&mut self.warnings);
+        let mut warnings = std::mem::take(&mut self.warnings);
+        warnings.extend(self.drop_servers());
         let redaction = self.redaction.take();
         let runs = self.runs(keeper, leases, around)?;
         let mut log = open_log(folder, &runs, redaction.clone())?;
@@ -365,6 +374,30 @@ impl SessionBuilder {
         })
     }
 
+    /// How the agent is spoken with.
+    fn form(&self) -> Form {
+        match (self.acp, &self.agent.row().two_way) {
+            (true, _) => Form::Acp,
+            (false, Some(_)) => Form::TwoWay,
+            (false, None) => Form::OneTurn,
+        }
+    }
+
+    /// Takes away the servers that the agent does not take; whoever says so himself is asked later.
+    fn drop_servers(&mut self) -> Vec<String> {
+        let form = self.form();
+        if form == Form::Acp {
+            return Vec::new();
+        }
+        let (agent, takes) = (self.agent.name(), self.agent.takes_mcp(form));
+        let dropped = self.request.mcp.extract_if(.., |server| !takes.takes(&server.transport));
+        let refused = |server: McpServer| {
+            let (name, word) = (server.name, server.transport.word());
+            format!("{agent} takes no MCP server over {word}, so it has not got `{name}`")
+        };
+        dropped.map(refused).collect()
+    }
+
     fn runs(
         self,
         keeper: KeeperProgram,
@@ -372,11 +405,7 @@ impl SessionBuilder {
         around: Surroundings,
     ) -> Result<Runs, StartError> {
         let row = self.agent.row();
-        let form = match (self.acp, &row.two_way) {
-            (true, _) => Form::Acp,
-            (false, Some(_)) => Form::TwoWay,
-            (false, None) => Form::OneTurn,
-        };
+        let form = self.form();
         let program = match self.program {
             Some(program) => program,
             None if row.programs.is_empty() => {

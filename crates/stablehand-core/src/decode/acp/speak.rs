@@ -9,6 +9,7 @@ use super::super::kit::first;
 use super::super::questions::Questions;
 use super::question::id_text;
 use crate::json::{Object, Value};
+use crate::mcp::{McpServer, McpTakes, McpTransport};
 use crate::speak::{Access, Answer, Image, Opening, Prompt, Speak, Unanswerable};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -70,6 +71,8 @@ pub struct AcpSpeaker {
     waiting: Vec<Prompt>,
     /// Whether it takes images.
     sees: bool,
+    /// Which servers of tools it takes.
+    takes: McpTakes,
     /// What it was not told, because it does not take it.
     left_out: Vec<String>,
     in_turn: bool,
@@ -113,6 +116,7 @@ impl AcpSpeaker {
             in_step: false,
             waiting: Vec::new(),
             sees: false,
+            takes: McpTakes { stdio: true, http: false, sse: false },
             left_out: Vec::new(),
             in_turn: false,
             interrupt_wanted: false,
@@ -122,10 +126,17 @@ impl AcpSpeaker {
     }
 
     /// The agent has said what it can: a session, by the way that it knows.
-    fn begin_session(&self, out: &mut Vec<u8>) {
+    fn begin_session(&mut self, out: &mut Vec<u8>) {
+        let (given, not): (Vec<_>, Vec<_>) =
+            self.opening.mcp.iter().partition(|server| self.takes.takes(&server.transport));
+        let refused = |server: &McpServer| {
+            let (name, word) = (&server.name, server.transport.word());
+            format!("the agent takes no MCP server over {word}, so it has not got `{name}`")
+        };
+        self.left_out.extend(not.into_iter().map(refused));
         let mut params = json!({
             "cwd": self.opening.cwd.as_deref().unwrap_or("/"),
-            "mcpServers": [],
+            "mcpServers": given.into_iter().map(as_told).collect::<Vec<_>>(),
         });
         let Some(session) = &self.opening.resume else {
             return request(NEW, "session/new", &params, out);
@@ -192,6 +203,12 @@ impl AcpSpeaker {
                 let resume = can.and_then(|can| can.get("sessionCapabilities")?.get("resume"));
                 self.resumes = resume.is_some_and(|it| !it.is_null());
                 let image = can.and_then(|can| can.get("promptCapabilities")?.get("image"));
+                let servers = can.and_then(|can| can.get("mcpCapabilities"));
+                let is_taken = |kind: &str| {
+                    servers.and_then(|it| it.get(kind)).is_some_and(|it| it.raw() == b"true")
+                };
+                self.takes.http = is_taken("http");
+                self.takes.sse = is_taken("sse");
                 self.sees = image.is_some_and(|it| it.raw() == b"true");
                 match &self.opening.login {
                     Some(method) => {
@@ -258,6 +275,22 @@ impl Speak for AcpSpeaker {
     fn put(&mut self, prompt: &Prompt, out: &mut Vec<u8>) {
         self.waiting.push(prompt.clone());
         self.go_on(out);
+    }
+
+    fn without_secrets(&self, line: &str) -> Option<String> {
+        if self.opening.mcp.is_empty() {
+            return None;
+        }
+        let mut line: serde_json::Value = serde_json::from_str(line).ok()?;
+        for server in line.pointer_mut("/params/mcpServers")?.as_array_mut()? {
+            for key in ["env", "headers"] {
+                let pairs = server.get_mut(key).and_then(serde_json::Value::as_array_mut);
+                for pair in pairs.into_iter().flatten() {
+                    pair["value"] = "[redacted]".into();
+                }
+            }
+        }
+        Some(line.to_string())
     }
 
     fn left_out(&mut self) -> Vec<String> {
@@ -406,6 +439,22 @@ fn set_option(id: &'static str, session: &str, option: &str, value: &str) -> Ste
 fn option_of<'a>(result: Value<'a>, category: &str) -> Option<Value<'a>> {
     let mut options = result.get("configOptions")?.elements();
     options.find(|it| it.get("category").is_some_and(|it| it.is_str(category)))
+}
+
+/// A server of tools, in the protocol's words.
+fn as_told(server: &McpServer) -> serde_json::Value {
+    let pairs = |pairs: &[(String, String)]| -> Vec<_> {
+        pairs.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
+    };
+    match &server.transport {
+        McpTransport::Stdio { command, args, env } => json!({
+            "name": server.name, "command": command, "args": args, "env": pairs(env),
+        }),
+        McpTransport::Http { url, headers } | McpTransport::Sse { url, headers } => json!({
+            "type": server.transport.word(), "name": server.name, "url": url,
+            "headers": pairs(headers),
+        }),
+    }
 }
 
 /// A prompt, in the protocol's words.
