@@ -9,6 +9,7 @@ use crate::control;
 use crate::driver::{Approvals, Faces, Stages, StatusCell};
 use crate::follow::Follower;
 use crate::gate::{Attendance, Gate};
+use crate::hooks::{HookError, HookSetup};
 use crate::keeper::KeeperProgram;
 use crate::log::{Durability, Listener, Log, LogError, LogOptions};
 use crate::redact::{Redacting, Redaction};
@@ -53,6 +54,9 @@ pub enum StartError {
     /// The agent cannot be started so.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// It cannot be given hooks.
+    #[error(transparent)]
+    Hooks(#[from] HookError),
     /// Rules cannot hold an agent that does not ask.
     #[error("{agent} does not ask before it acts, so a policy cannot hold it")]
     Unruly {
@@ -113,6 +117,7 @@ pub struct SessionBuilder {
     continuations: Continuations,
     warnings: Vec<String>,
     redaction: Option<Redaction>,
+    hooks: Option<HookSetup>,
 }
 
 impl SessionBuilder {
@@ -136,6 +141,7 @@ impl SessionBuilder {
             continuations: Continuations::default(),
             warnings: Vec::new(),
             redaction: None,
+            hooks: None,
         }
     }
 
@@ -255,6 +261,14 @@ impl SessionBuilder {
     /// Settings that do not hold, and why: they are the first records of the log.
     pub fn ignored_settings(mut self, warnings: Vec<String>) -> Self {
         self.warnings = warnings;
+        self
+    }
+
+    /// Has the agent call us before every tool, by its own hooks: then [`Policy::Rules`] and
+    /// [`Policy::Ask`] hold it also where it does not ask by itself. Each turn is a process of its own
+    /// then, which gets the hooks and gives back the files that they stand in.
+    pub fn hooks(mut self, setup: HookSetup) -> Self {
+        self.hooks = Some(setup);
         self
     }
 
@@ -378,8 +392,9 @@ impl SessionBuilder {
     fn form(&self) -> Form {
         match (self.acp, &self.agent.row().two_way) {
             (true, _) => Form::Acp,
-            (false, Some(_)) => Form::TwoWay,
-            (false, None) => Form::OneTurn,
+            // Whoever has hooks is asked by them, and need not ask in another way too.
+            (false, Some(_)) if self.hooks.is_none() => Form::TwoWay,
+            (false, _) => Form::OneTurn,
         }
     }
 
@@ -417,7 +432,8 @@ impl SessionBuilder {
         let mut request = self.request;
         request.form = form;
         request.force |= matches!(self.policy, Policy::Allow) && !can_talk;
-        request.asks_always = matches!(self.policy, Policy::Rules(_));
+        let ruled = matches!(self.policy, Policy::Rules(_));
+        request.asks_always = ruled && self.hooks.is_none();
         if request.asks_always && !can_talk {
             return Err(StartError::Unruly { agent: row.name });
         }
@@ -435,9 +451,7 @@ impl SessionBuilder {
         }
         let mut env = around.non_interactive;
         env.extend(self.env);
-        // Refused now rather than on a thread that nobody looks at.
-        self.agent.plan(program.clone(), &request)?;
-        Ok(Runs {
+        let runs = Runs {
             agent: self.agent,
             program,
             request,
@@ -462,7 +476,11 @@ impl SessionBuilder {
             leases,
             context: self.context,
             continuations: self.continuations,
-        })
+            hooks: self.hooks,
+        };
+        // Refused now rather than on a thread that nobody looks at.
+        runs.spec(&Prompt::default())?;
+        Ok(runs)
     }
 }
 

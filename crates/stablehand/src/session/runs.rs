@@ -1,9 +1,11 @@
 //! The runs of one session: one process for all turns, or one for each.
 
+use super::build::StartError;
 use crate::agent::{Agent, Form, PlanRequest};
 use crate::continuation::Continuations;
 use crate::control::{Request, Requests};
 use crate::driver::{self, Approvals, Faces, RunReport, RunSpec, Stages, TalkSpec};
+use crate::hooks::{HookError, HookRun, HookSetup, HookWish, MOST_CONTEXT};
 use crate::keeper::KeeperProgram;
 use crate::log::Log;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -34,6 +36,8 @@ pub(super) struct Runs {
     /// What a new session is told first.
     pub(super) context: Option<String>,
     pub(super) continuations: Continuations,
+    /// How its hooks reach us, where they are to.
+    pub(super) hooks: Option<HookSetup>,
 }
 
 /// What comes after a run.
@@ -114,12 +118,25 @@ impl Runs {
         prompt.in_words().into()
     }
 
-    fn spec(&self, prompt: &Prompt) -> Result<RunSpec, crate::agent::PlanError> {
-        let mut plan = self.agent.plan(self.program.clone(), &self.request)?;
-        plan.launch.env.extend(self.env.iter().cloned());
+    pub(super) fn spec(&self, prompt: &Prompt) -> Result<RunSpec, StartError> {
         // A session that is resumed has been told already.
         let new = self.request.resume.is_none() && !self.request.continue_latest;
         let mut context = self.context.clone().filter(|_| new);
+        let mut request = self.request.clone();
+        let hooks = match &self.hooks {
+            Some(setup) => {
+                // A hook tells it, if it can tell so much.
+                let by_hook = context.take_if(|context| context.len() <= MOST_CONTEXT);
+                let hooks = self.hook_run(setup, by_hook)?;
+                request.extra.extend(hooks.args);
+                // We decide, and nobody else.
+                request.force |= hooks.needs_force && self.approvals.judge();
+                Some(hooks.spec)
+            }
+            None => None,
+        };
+        let mut plan = self.agent.plan(self.program.clone(), &request)?;
+        plan.launch.env.extend(self.env.iter().cloned());
         let text = match context.take_if(|_| !prompt.is_empty()) {
             Some(context) => before(&context, &prompt.text),
             None => prompt.text.clone(),
@@ -139,7 +156,7 @@ impl Runs {
                 acts_unasked: self.request.form.acts_unasked(),
             }),
             approvals: self.approvals.clone(),
-            hooks: None,
+            hooks,
             exit_codes: self.agent.row().exit_codes,
             limits: self.limits.clone(),
             stages: self.stages,
@@ -150,6 +167,23 @@ impl Runs {
             terminal: None,
             continuations: self.continuations.clone(),
         })
+    }
+}
+
+impl Runs {
+    /// What the agent needs so that its hooks call us.
+    fn hook_run(&self, setup: &HookSetup, context: Option<String>) -> Result<HookRun, HookError> {
+        let here = self.request.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+        let wish = HookWish {
+            agent: self.agent,
+            program: &setup.program,
+            places: &setup.places,
+            state: &setup.state,
+            workspace: &here,
+            context,
+            env: Vec::new(),
+        };
+        wish.plan()
     }
 }
 
