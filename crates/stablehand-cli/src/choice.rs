@@ -156,6 +156,12 @@ impl ChoiceArgs {
         agent.asks(self.spoken(agent))
     }
 
+    /// Whether it listens while it works, in a conversation: with hooks each turn is a process, unless
+    /// another protocol is spoken.
+    pub fn listens(&self, agent: Agent) -> bool {
+        self.can_ask(agent) && (!self.hooks || self.speaks_acp(agent))
+    }
+
     /// Its program.
     pub fn program(&self, agent: Agent, env: &Env) -> Result<PathBuf, Failure> {
         match &self.agent_bin {

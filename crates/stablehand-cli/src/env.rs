@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::signals;
 use stablehand::agent::{NON_INTERACTIVE, NOT_AT_TERMINAL};
+use stablehand::hooks::HookSetup;
 use stablehand::keeper::KeeperProgram;
 use stablehand::manage::AgentHomes;
 use stablehand::surroundings::state_folder;
@@ -124,6 +125,15 @@ impl Env {
         let state = self.state().ok().map(|state| state.join("run"));
         // The last one is everybody's; the folder in it has a name that nobody can guess.
         runtime.into_iter().chain(state).chain([std::env::temp_dir()]).collect()
+    }
+
+    /// What the hooks of a session need.
+    pub fn hook_setup(&self) -> Result<HookSetup, Failure> {
+        Ok(HookSetup {
+            program: self.hook_program(),
+            places: self.socket_places(),
+            state: self.state()?,
+        })
     }
 
     /// Where `cursor-wrap` keeps its logs.

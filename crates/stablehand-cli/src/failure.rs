@@ -128,6 +128,7 @@ impl From<StartError> for Failure {
         match error {
             StartError::Plan(error) => error.into(),
             StartError::Log(error) => error.into(),
+            StartError::Hooks(error) => error.into(),
             error => Failure::new(chain(&error)),
         }
     }

@@ -72,21 +72,17 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     let attention = signals::watch(control).map_err(io)?;
     let mut prompts = Prompts::open(&env);
     let agent = args.choice.agent()?;
-    if args.choice.hooks {
-        // Rules that nobody is asked about hold nobody.
-        let failure = Failure::usage("a conversation has no hooks".to_owned());
-        return Err(failure.hint("use `stablehand run --hooks`, once or with --resume"));
-    }
     let held = args.choice.settings(&env)?;
     let gate = args.choice.gate(agent, &held, &env)?;
-    let two_way = args.choice.can_ask(agent);
-    args.asks.check_asks(gate.is_some() || two_way, agent.name())?;
+    let two_way = args.choice.listens(agent);
+    let can_ask = two_way || args.choice.hooks;
+    args.asks.check_asks(gate.is_some() || can_ask, agent.name())?;
     let attendant = args.asks.attendant(gate, &env)?;
     let policy = args.policy(&attendant);
     let first = args.choice.prompt.join(" ");
     let first = Some(first.trim().to_owned()).filter(|first| !first.is_empty());
     let asks = match &policy {
-        Policy::Ask => two_way,
+        Policy::Ask => can_ask,
         Policy::Rules(_) => args.approvals != Some(Approvals::Deny),
         _ => false,
     };
@@ -200,6 +196,9 @@ pub(crate) fn builder(
         .acp(choice.speaks_acp(agent))
         .login(choice.login(agent))
         .conversation();
+    if choice.hooks {
+        builder = builder.hooks(env.hook_setup()?);
+    }
     if let Some(model) = &choice.model {
         builder = builder.model(model);
     }

@@ -23,6 +23,7 @@ pub mod id;
 pub mod json;
 pub mod ledger;
 pub mod line;
+pub mod mcp;
 pub mod monitor;
 pub mod policy;
 pub mod post_mortem;

@@ -7,6 +7,7 @@
 
 use crate::id::SessionId;
 use crate::json::Object;
+use crate::mcp::McpServer;
 use crate::wish::{Service, Services, Wish};
 use thiserror::Error;
 
@@ -25,6 +26,76 @@ pub struct Opening {
     pub login: Option<String>,
     /// What it may have us do for it, where its protocol has words for that.
     pub services: Services,
+    /// Servers of tools for this session.
+    pub mcp: Vec<McpServer>,
+}
+
+/// What an agent is asked: words, and perhaps images.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prompt {
+    /// The words.
+    pub text: String,
+    /// What the agent is shown with them.
+    pub images: Vec<Image>,
+}
+
+/// An image for an agent.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Image {
+    /// Its type, as `image/png`.
+    pub mime: String,
+    /// The image, in base64.
+    pub data: String,
+    /// Where it comes from, where that is known.
+    pub uri: Option<String>,
+}
+
+impl Prompt {
+    /// Whether there is nothing to say.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.images.is_empty()
+    }
+
+    /// The prompt for an agent that takes no images: it is told what it was not shown.
+    pub fn in_words(&self) -> String {
+        let mut text = self.text.clone();
+        for image in &self.images {
+            let gap = if text.is_empty() { "" } else { "\n\n" };
+            let mime = crate::text::excerpt(image.mime.as_bytes(), 64);
+            text.push_str(&format!("{gap}[an image ({mime}) that you cannot be shown]"));
+        }
+        text
+    }
+}
+
+impl From<String> for Prompt {
+    fn from(text: String) -> Self {
+        Prompt { text, images: Vec::new() }
+    }
+}
+
+impl From<&str> for Prompt {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<&String> for Prompt {
+    fn from(text: &String) -> Self {
+        text.clone().into()
+    }
+}
+
+impl std::fmt::Debug for Image {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Nobody reads base64.
+        let Image { mime, data, uri } = self;
+        f.debug_struct("Image")
+            .field("mime", mime)
+            .field("data", &format_args!("{} bytes of base64", data.len()))
+            .field("uri", uri)
+            .finish()
+    }
 }
 
 /// What an agent may do without asking.
@@ -106,7 +177,22 @@ pub trait Speak: Send {
     fn open(&mut self, out: &mut Vec<u8>);
 
     /// A prompt. Where the agent is not ready for one yet, it is kept until it is.
-    fn prompt(&mut self, text: &str, out: &mut Vec<u8>);
+    fn put(&mut self, prompt: &Prompt, out: &mut Vec<u8>);
+
+    /// A prompt of words alone.
+    fn prompt(&mut self, text: &str, out: &mut Vec<u8>) {
+        self.put(&text.into(), out);
+    }
+
+    /// A line of ours as it may be written down, where it holds secrets that were handed to us.
+    fn without_secrets(&self, _line: &str) -> Option<String> {
+        None
+    }
+
+    /// What could not be said to the agent since the last time, for people: it does not take it.
+    fn left_out(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Ends the turn that is on, not the process. False where there is nothing to interrupt.
     fn interrupt(&mut self, out: &mut Vec<u8>) -> bool;

@@ -2,7 +2,8 @@
 //!
 //! It reads only `FAKE_AGENT_SCRIPT` (the script), `FAKE_AGENT_DIALECT` (Cursor's, unless it is set),
 //! `FAKE_AGENT_RECORD` (the folder in which it notes what it was given and which processes it made)
-//! and, as the real agents do, the hook files of its workspace and of `HOME` (`FAKE_AGENT_HOOKS` says
+//! `FAKE_AGENT_TALKS` (set where it takes prompts by standard input as long as they come, the n-th
+//! turn of a process being the n-th section) and, as the real agents do, the hook files of its workspace and of `HOME` (`FAKE_AGENT_HOOKS` says
 //! which of them it runs). Of its command-line arguments those that say where hooks are matter, the
 //! others are recorded and ignored. Whatever the script says, it is gone after [`LONGEST_LIFE`], so that a failing test leaves nothing for ever.
 
@@ -24,6 +25,10 @@ pub const SCRIPT_VARIABLE: &str = "FAKE_AGENT_SCRIPT";
 pub const RECORD_VARIABLE: &str = "FAKE_AGENT_RECORD";
 /// The dialect, by its name.
 pub const DIALECT_VARIABLE: &str = "FAKE_AGENT_DIALECT";
+/// Set where it is talked with.
+pub const TALKS_VARIABLE: &str = "FAKE_AGENT_TALKS";
+/// Set where it takes no images.
+pub const BLIND_VARIABLE: &str = "FAKE_AGENT_BLIND";
 /// Which hooks it runs: `print`, unless it is set, `all`, `old` or `none`.
 pub const HOOKS_VARIABLE: &str = "FAKE_AGENT_HOOKS";
 
@@ -42,7 +47,9 @@ pub fn main() -> ExitCode {
     let record = Record::begin(std::env::var_os(RECORD_VARIABLE).map(PathBuf::from), &arguments);
     let dialect = std::env::var(DIALECT_VARIABLE).ok().and_then(|name| Dialect::by_name(&name));
     let dialect = dialect.unwrap_or(Dialect::Cursor);
-    let sections = match sections(dialect, record.number()) {
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    let talks = is_set(TALKS_VARIABLE);
+    let sections = match sections(dialect, if talks { 1 } else { record.number() }) {
         Ok(sections) => sections,
         Err(why) => {
             // Nobody is left to tell when standard error is gone.
@@ -53,7 +60,7 @@ pub fn main() -> ExitCode {
     let options = Options {
         dialect,
         clock: Clock::Invented,
-        identity: Identity::invented(),
+        identity: Identity { asks: talks, sees: !is_set(BLIND_VARIABLE), ..Identity::invented() },
         prompt: String::new(),
         record,
         speed: 1.0,
@@ -61,7 +68,11 @@ pub fn main() -> ExitCode {
         closed_code: OUTPUT_CLOSED,
         hooks: surroundings(dialect),
     };
-    ExitCode::from(perform::play(&sections, options))
+    ExitCode::from(if talks {
+        perform::converse(&sections, options)
+    } else {
+        perform::play(&sections, options)
+    })
 }
 
 fn surroundings(dialect: Dialect) -> Surroundings {

@@ -5,8 +5,10 @@
 use stablehand::keeper::KeeperProgram;
 use stablehand::session::{Policy, Session, SessionBuilder, StartError};
 use stablehand::{Agent, EventKind, Surroundings};
-use stablehand_core::event::{SessionEnd, TurnEnd};
+use stablehand_core::event::{ItemBody, SessionEnd, TurnEnd};
 use stablehand_core::id::SessionId;
+use stablehand_core::mcp::{McpServer, McpTransport};
+use stablehand_core::speak::{Image, Prompt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,11 +17,32 @@ const FAKE: &str = env!("CARGO_BIN_EXE_fake-agent");
 
 /// A session with the fake agent and this script, everything in `place`.
 fn session(place: &Path, script: &str) -> SessionBuilder {
+    session_with(Agent::Cursor, place, script)
+}
+
+/// A session with an agent that is talked with, in its own protocol or with `acp`.
+fn talk(agent: Agent, acp: bool, place: &Path, script: &str) -> SessionBuilder {
+    let dialect = match (agent, acp) {
+        (_, true) => "acp",
+        (Agent::Codex, _) => "codex-app",
+        _ => agent.name(),
+    };
+    session_with(agent, place, script)
+        .acp(acp)
+        .env("FAKE_AGENT_TALKS", "1")
+        .env("FAKE_AGENT_DIALECT", dialect)
+}
+
+/// Every agent that listens while it works.
+const TALKERS: [(Agent, bool); 3] =
+    [(Agent::Claude, false), (Agent::Codex, false), (Agent::Gemini, true)];
+
+fn session_with(agent: Agent, place: &Path, script: &str) -> SessionBuilder {
     let file = place.join("script");
     std::fs::write(&file, script).unwrap();
     let record = place.join("record");
     std::fs::create_dir_all(&record).unwrap();
-    Session::builder(Agent::Cursor)
+    Session::builder(agent)
         .surroundings(Surroundings::default())
         .program(FAKE)
         .keeper(KeeperProgram { program: KEEPER.into(), args: vec!["__keeper".into()] })
@@ -154,4 +177,108 @@ fn what_is_missing_is_said_before_anything_starts() {
     let error = session(place.path(), "").prompt("hi").resume("--force").start().unwrap_err();
     assert!(matches!(error, StartError::Plan(_)), "{error}");
     assert!(!place.path().join("logs").exists(), "and no log is left behind");
+}
+
+const LOOK: &str = "init\nprompt\nlook\nassistant That is all.\ndone\n";
+
+fn picture() -> Prompt {
+    // Eight bytes of it, in twelve characters.
+    let image = Image { mime: "image/png".into(), data: "iVBORw0KGgo=".into(), uri: None };
+    Prompt { text: "what is this?".into(), images: vec![image] }
+}
+
+/// Everything that the agent said, and what its log has.
+fn said(mut session: Session) -> (String, String) {
+    let texts: Vec<_> = session
+        .events()
+        .filter_map(|event| match event.event {
+            EventKind::ItemCompleted { item } => match item.body {
+                ItemBody::Message { text } => Some(text),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
+    let outcome = session.wait().unwrap();
+    assert!(outcome.is_success(), "{:?}", outcome.end());
+    (texts.concat(), std::fs::read_to_string(outcome.log).unwrap())
+}
+
+#[test]
+fn images_are_shown_to_who_can_see_them_with_any_prompt() {
+    for (agent, acp) in TALKERS {
+        let place = tempfile::tempdir().unwrap();
+        let builder = talk(agent, acp, place.path(), LOOK).prompt(picture()).conversation();
+        let session = builder.start().unwrap();
+        session.handle().prompt(picture());
+        session.handle().finish();
+        let (texts, log) = said(session);
+        let seen = texts.matches("I see an image (image/png, 8 bytes)").count();
+        assert_eq!(seen, 2, "{agent:?}: {texts}");
+        assert!(log.contains(r#""images":["image/png"]"#), "{agent:?}");
+        assert!(!log.contains("left_out"), "{agent:?}");
+    }
+}
+
+#[test]
+fn images_are_never_dropped_without_a_word() {
+    // The agent says that it takes none: it is told so, and so is the person.
+    let place = tempfile::tempdir().unwrap();
+    let builder = talk(Agent::Gemini, true, place.path(), LOOK).env("FAKE_AGENT_BLIND", "1");
+    let (texts, log) = said(builder.prompt(picture()).start().unwrap());
+    assert!(!texts.contains("I see"), "{texts}");
+    assert!(log.contains(r#""msg":"left_out""#), "{log}");
+    assert!(log.contains("[an image (image/png) that you cannot be shown]"), "{log}");
+    // One that takes one turn a process is not started with one.
+    let error = session(place.path(), "").prompt(picture()).start().unwrap_err();
+    assert!(matches!(error, StartError::NoImages { agent: "cursor" }), "{error}");
+    // And later it is told what it was not shown.
+    let place = tempfile::tempdir().unwrap();
+    let script = "read-stdin\ninit s1\nassistant yes\nresult yes\n";
+    let session = session(place.path(), script).conversation().start().unwrap();
+    session.handle().prompt(picture());
+    session.handle().finish();
+    let (_, log) = said(session);
+    assert!(log.contains(r#""msg":"left_out""#), "{log}");
+    let stdin = std::fs::read_to_string(place.path().join("record/1.stdin")).unwrap();
+    assert_eq!(stdin, "what is this?\n\n[an image (image/png) that you cannot be shown]");
+}
+
+#[test]
+fn servers_of_tools_are_given_to_who_takes_them_and_secrets_are_not_written_down() {
+    let pairs = |name: &str| vec![(name.to_owned(), "s3cret-value".to_owned())];
+    let stdio = McpTransport::Stdio {
+        command: "/bin/oats".into(),
+        args: vec!["--hay".into()],
+        env: pairs("KEY"),
+    };
+    let url = "https://barn.example/mcp".to_owned();
+    let http = McpTransport::Http { url: url.clone(), headers: pairs("X-Key") };
+    let sse = McpTransport::Sse { url, headers: pairs("X-Key") };
+    let servers: Vec<_> = [("door", stdio), ("hay", http), ("old", sse)]
+        .map(|(name, transport)| McpServer { name: name.into(), transport })
+        .into();
+    let table: [(Agent, bool, &[&str]); 4] = [
+        (Agent::Claude, false, &[]),
+        (Agent::Codex, false, &["`old`"]),
+        (Agent::Gemini, true, &["`hay`", "`old`"]),
+        (Agent::Cursor, false, &["`door`", "`hay`", "`old`"]),
+    ];
+    for (agent, acp, left_out) in table {
+        let place = tempfile::tempdir().unwrap();
+        let builder = match agent {
+            Agent::Cursor => session(place.path(), "read-stdin\ninit s1\nresult yes\n"),
+            agent => talk(agent, acp, place.path(), LOOK),
+        };
+        let builder = builder.mcp_servers(servers.clone()).prompt("hi");
+        let (_, log) = said(builder.start().unwrap());
+        let argv = std::fs::read_to_string(place.path().join("record/1.argv.json")).unwrap();
+        for server in ["door", "hay", "old"] {
+            let is_told = log.contains(&format!("it has not got `{server}`"));
+            assert_eq!(is_told, left_out.contains(&format!("`{server}`").as_str()), "{agent:?}");
+        }
+        assert!(!log.contains("s3cret-value"), "{agent:?}: {log}");
+        assert_eq!(argv.contains("s3cret-value"), !acp && agent != Agent::Cursor, "{agent:?}");
+        assert_eq!(log.contains("/bin/oats") || argv.contains("/bin/oats"), agent != Agent::Cursor);
+    }
 }

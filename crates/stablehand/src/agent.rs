@@ -10,6 +10,7 @@ mod codex;
 mod cursor;
 mod demo;
 mod gemini;
+mod mcp;
 mod opencode;
 mod plan;
 mod qwen;
@@ -29,6 +30,7 @@ use crate::manage::{AgentHomes, Capabilities, Place, Recipes};
 use stablehand_core::Dialect;
 use stablehand_core::event::FailureKind;
 use stablehand_core::hook::Hooks;
+use stablehand_core::mcp::McpTakes;
 use stablehand_core::monitor::Limits;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -92,6 +94,10 @@ pub struct TwoWay {
     pub dialect: Dialect,
     /// The arguments.
     arguments: fn(&PlanRequest) -> Vec<OsString>,
+    /// Whether prompts may come with images.
+    images: bool,
+    /// Which servers of tools it can be given for a session.
+    mcp: McpTakes,
 }
 
 /// How an agent is had to speak the Agent Client Protocol.
@@ -228,6 +234,28 @@ impl Agent {
         match form {
             Form::OneTurn | Form::TwoWay => self.row().two_way.is_some(),
             Form::Acp => self.row().acp.is_some(),
+        }
+    }
+
+    /// Whether it can be shown images with a prompt. In the Agent Client Protocol it says so itself
+    /// when it is there; every one that we know does, and one that does not is told what it was not
+    /// shown.
+    pub fn takes_images(self, form: Form) -> bool {
+        match form {
+            Form::OneTurn => false,
+            Form::TwoWay => self.row().two_way.as_ref().is_some_and(|way| way.images),
+            Form::Acp => true,
+        }
+    }
+
+    /// Which servers of tools a face can give it for a session. In the Agent Client Protocol every
+    /// agent takes those that it starts, and says only when it is there whether it takes others;
+    /// what it does not take is left out and said so.
+    pub fn takes_mcp(self, form: Form) -> McpTakes {
+        match form {
+            Form::OneTurn => McpTakes::NONE,
+            Form::TwoWay => self.row().two_way.as_ref().map_or(McpTakes::NONE, |way| way.mcp),
+            Form::Acp => McpTakes { stdio: true, ..McpTakes::NONE },
         }
     }
 

@@ -6,7 +6,7 @@
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::{pipe, read, write};
 use stablehand_core::policy::RuleRef;
-use stablehand_core::speak::Answer;
+use stablehand_core::speak::{Answer, Prompt};
 use stablehand_core::terminal::TerminalSize;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -28,7 +28,7 @@ pub enum Request {
     /// Whoever read our output is gone.
     ReaderGone,
     /// A further prompt, in a conversation. It waits until the turn that is on is over.
-    Prompt(String),
+    Prompt(Prompt),
     /// End the turn, not the process; where the agent cannot, the process.
     Cancel,
     /// An answer to a question of the agent.

@@ -161,7 +161,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
             if let (Ok(prompt), None) = (str::from_utf8(&spec.prompt), &spec.talk)
                 && !prompt.is_empty()
             {
-                log.decide(Level::Debug, "prompt_given", &notes::prompt(prompt), None);
+                log.decide(Level::Debug, "prompt_given", &notes::prompt(prompt, &[]), None);
             }
             let talk = spec.talk.as_ref().and_then(|talk| {
                 let speaker = spec.dialect.speaker(&talk.opening)?;

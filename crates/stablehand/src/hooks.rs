@@ -35,7 +35,7 @@ pub use installation::{
 pub use lasting::{Lasting, Preview, install, uninstall};
 pub use merge::{Merged, Unmerged, merge, unmerge};
 pub use place::Target;
-pub use run::{HookRun, HookWish};
+pub use run::{HookRun, HookSetup, HookWish, MOST_CONTEXT};
 pub use survey::{Finding, OurEntry, Survey, survey};
 
 use crate::agent::Agent;

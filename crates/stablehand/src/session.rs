@@ -21,7 +21,7 @@ use crate::driver::{RunReport, StatusCell, StatusLine};
 use crate::follow::Follower;
 use stablehand_core::event::SessionEnd;
 use stablehand_core::id::SessionId;
-use stablehand_core::speak::Answer;
+use stablehand_core::speak::{Answer, Prompt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -140,8 +140,9 @@ impl Drop for Session {
 
 impl Handle {
     /// A further prompt, in a conversation; it waits until the turn that is on is over.
-    pub fn prompt(&self, text: impl Into<String>) {
-        self.control.send(Request::Prompt(text.into()));
+    /// Images that the agent does not take ([`Agent::takes_images`]) are named in words instead.
+    pub fn prompt(&self, prompt: impl Into<Prompt>) {
+        self.control.send(Request::Prompt(prompt.into()));
     }
 
     /// Ends the turn that is on. Where the agent can only be ended as a whole, it is, and the next

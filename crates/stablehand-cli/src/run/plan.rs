@@ -10,7 +10,7 @@ use crate::settings::Held;
 use stablehand::agent::{self, Agent, PlanRequest, ToolsSeen};
 use stablehand::continuation::Continuations;
 use stablehand::driver::{Approvals, RunSpec, Stages, TalkSpec, TerminalRun};
-use stablehand::hooks::{HookRun, HookWish};
+use stablehand::hooks::{HookRun, HookWish, MOST_CONTEXT};
 use stablehand::keeper::Transport;
 use stablehand::lease::Lease;
 use stablehand::redact::Redaction;
@@ -20,9 +20,6 @@ use stablehand_core::settings::context::before;
 use stablehand_core::settings::variable::shown;
 use stablehand_core::time::human;
 use std::path::PathBuf;
-
-/// The longest context that every agent takes from a hook; some drop a longer one whole.
-const MOST_BY_HOOK: usize = 10_000;
 
 /// What will be done.
 #[derive(Debug)]
@@ -81,6 +78,7 @@ impl RunPlan {
                 model: choice.model.clone(),
                 workspace: choice.workspace.clone(),
                 partial_output: true,
+                mcp: Vec::new(),
                 extra: choice.extra.clone(),
             },
             limits: choice.limits(agent),
@@ -121,7 +119,7 @@ impl RunPlan {
         let context = self.context.as_deref().filter(|_| new);
         // A hook tells it where there is one, if it can tell so much.
         let (by_hook, by_prompt) = match context {
-            Some(context) if self.hooks && context.len() <= MOST_BY_HOOK => (Some(context), None),
+            Some(context) if self.hooks && context.len() <= MOST_CONTEXT => (Some(context), None),
             context => (None, context),
         };
         let hooks = self.hooks.then(|| self.hook_run(by_hook)).transpose()?;
@@ -151,6 +149,7 @@ impl RunPlan {
             talk: plan.opening.map(|opening| TalkSpec {
                 opening,
                 stays: false,
+                images: Vec::new(),
                 context: None,
                 acts_unasked: self.request.form.acts_unasked(),
             }),

@@ -6,6 +6,7 @@
 mod asked;
 mod command;
 mod files;
+mod talked;
 
 use crate::support::{env, ms, secs};
 use serde_json::Value;
@@ -202,11 +203,10 @@ fn agents_without_hooks_say_so_and_the_others_name_the_option() {
     let run = env.stablehand_run().args(["--policy", "read-only", "-p", "go"]).finish();
     run.assert_code(64);
     assert!(run.stderr.contains("--hooks"), "{}", run.stderr);
-    // Where nobody would install them, a policy must not seem to hold.
-    let talk = env.stablehand("talk").flag("--agent", "gemini").flag("--policy", "read-only");
+    let talk = env.stablehand("talk").flag("--agent", "codex").flag("--policy", "read-only");
     let run = talk.flag("--agent-bin", &env.bins().fake_agent).args(["--hooks", "go"]).finish();
     run.assert_code(64);
-    assert!(run.stderr.contains("run --hooks"), "{}", run.stderr);
+    assert!(run.stderr.contains("cursor, claude, gemini"), "{}", run.stderr);
 }
 
 #[test]

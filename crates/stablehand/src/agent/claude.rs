@@ -7,10 +7,12 @@
 mod hooks;
 mod manage;
 
+use super::mcp;
 use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm, push_prompt};
 use super::{AcpForm, Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
+use stablehand_core::mcp::McpTakes;
 use std::ffi::OsString;
 
 const MODES: &[(Mode, &[&str])] = &[
@@ -39,7 +41,12 @@ pub(super) static ROW: Row = Row {
         ("DISABLE_TELEMETRY", Some("1")),
         ("DISABLE_ERROR_REPORTING", Some("1")),
     ],
-    two_way: Some(TwoWay { dialect: Dialect::Claude, arguments: two_way }),
+    two_way: Some(TwoWay {
+        dialect: Dialect::Claude,
+        arguments: two_way,
+        images: true,
+        mcp: McpTakes { stdio: true, http: true, sse: true },
+    }),
     acp: Some(AcpForm { programs: &["claude-agent-acp"], arguments: &[], logins: &[] }),
     tools: ToolsSeen::BeginningAndEnd,
     // It exits with 1 for every failure, and its last line says which.
@@ -65,6 +72,7 @@ fn arguments(request: &PlanRequest) -> Vec<OsString> {
 fn two_way(request: &PlanRequest) -> Vec<OsString> {
     let mut args =
         words(&["-p", "--input-format", "stream-json", "--permission-prompt-tool", "stdio"]);
+    args.extend(mcp::as_config(&request.mcp));
     common(&mut args, request);
     if request.asks_always {
         // Last, so that no other settings take its place.

@@ -6,10 +6,12 @@
 
 mod manage;
 
+use super::mcp;
 use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm, push_prompt};
 use super::{AcpForm, Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
+use stablehand_core::mcp::McpTakes;
 use std::ffi::OsString;
 
 const MODES: &[(Mode, &[&str])] =
@@ -23,7 +25,12 @@ pub(super) static ROW: Row = Row {
     modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[],
-    two_way: Some(TwoWay { dialect: Dialect::CodexApp, arguments: two_way }),
+    two_way: Some(TwoWay {
+        dialect: Dialect::CodexApp,
+        arguments: two_way,
+        images: true,
+        mcp: McpTakes { stdio: true, http: true, sse: false },
+    }),
     acp: Some(AcpForm {
         programs: &["codex-acp"],
         arguments: &[],
@@ -66,6 +73,7 @@ fn everywhere(args: &mut Vec<OsString>, request: &PlanRequest) {
 
 fn two_way(request: &PlanRequest) -> Vec<OsString> {
     let mut args = words(&["app-server"]);
+    args.extend(mcp::as_settings(&request.mcp));
     args.extend(request.extra.iter().cloned());
     args
 }

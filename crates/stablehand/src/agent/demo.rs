@@ -9,6 +9,7 @@ use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
 use super::{Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
+use stablehand_core::mcp::McpTakes;
 use std::ffi::OsString;
 
 /// The hidden subcommand.
@@ -24,7 +25,12 @@ pub(super) static ROW: Row = Row {
     modes: MODES,
     workspace: Workspace::Argument,
     env: &[],
-    two_way: Some(TwoWay { dialect: Dialect::Acp, arguments: two_way }),
+    two_way: Some(TwoWay {
+        dialect: Dialect::Acp,
+        arguments: two_way,
+        images: true,
+        mcp: McpTakes::NONE,
+    }),
     acp: None,
     tools: ToolsSeen::BeginningAndEnd,
     exit_codes: &[],

@@ -3,10 +3,11 @@
 //! Owns the request, the plan, and what is common to all agents: the checks, the variables, what of
 //! a command line may be written down. What an agent calls things is in its row.
 
-use super::{Agent, Workspace};
+use super::{Agent, Workspace, mcp};
 use crate::keeper::{Launch, Transport};
 use stablehand_core::Dialect;
 use stablehand_core::id::SessionId;
+use stablehand_core::mcp::McpServer;
 use stablehand_core::speak::{Access, Opening};
 use stablehand_core::wish::Services;
 use std::ffi::OsString;
@@ -37,6 +38,8 @@ pub struct PlanRequest {
     pub form: Form,
     /// How the agent logs in, in its own word, where it wants that said.
     pub login: Option<String>,
+    /// Servers of tools for this session, of the kinds that the agent takes ([`Agent::takes_mcp`]).
+    pub mcp: Vec<McpServer>,
     /// More arguments, as they are.
     pub extra: Vec<OsString>,
 }
@@ -262,6 +265,7 @@ fn opening(request: &PlanRequest) -> Opening {
         },
         login: request.login.clone(),
         services: Services::default(),
+        mcp: request.mcp.clone(),
     }
 }
 
@@ -343,7 +347,11 @@ pub fn redacted(launch: &Launch) -> Vec<String> {
 /// Words of a command line without the values of secret options.
 pub(super) fn without_secrets<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut hide_next = false;
+    let mut before = None;
     let shown = words.map(|word| {
+        if let Some(shown) = mcp::shown(before.replace(word), word) {
+            return shown;
+        }
         if std::mem::take(&mut hide_next) {
             return HIDDEN.to_owned();
         }

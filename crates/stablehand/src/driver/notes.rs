@@ -12,6 +12,7 @@ use stablehand_core::event::{
 };
 use stablehand_core::id::CallId;
 use stablehand_core::monitor::{Input, Judgement, Moved};
+use stablehand_core::speak::Image;
 use stablehand_core::terminal::TerminalSize;
 use stablehand_core::text::excerpt;
 use stablehand_core::time::{human, millis};
@@ -62,11 +63,14 @@ pub(super) fn spawned(spec: &RunSpec, keeper: &Keeper) -> Value {
 const PROMPT: usize = 256 << 10;
 
 /// What the agent is asked; few agents repeat it.
-pub(super) fn prompt(text: &str) -> Value {
+pub(super) fn prompt(text: &str, images: &[Image]) -> Value {
     let kept = text.get(..text.floor_char_boundary(PROMPT)).unwrap_or_default();
     let mut fields = json!({ "bytes": text.len(), "text": kept });
     if kept.len() < text.len() {
         fields["cut"] = true.into();
+    }
+    if !images.is_empty() {
+        fields["images"] = images.iter().map(|image| image.mime.as_str()).collect();
     }
     fields
 }

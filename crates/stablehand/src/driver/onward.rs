@@ -71,7 +71,7 @@ impl Driver<'_> {
             return;
         }
         if let Some(continued) = self.continuation("in the same process") {
-            self.serve_talk(Request::Prompt(continued.prompt));
+            self.serve_talk(Request::Prompt(continued.prompt.into()));
         }
     }
 

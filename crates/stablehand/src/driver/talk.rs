@@ -19,7 +19,7 @@ use stablehand_core::monitor::Input;
 use stablehand_core::policy::Action;
 use stablehand_core::record::Level;
 use stablehand_core::settings::context::before;
-use stablehand_core::speak::{Answer, Opening, Speak, Unanswerable};
+use stablehand_core::speak::{Answer, Image, Opening, Prompt, Speak, Unanswerable};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::human;
 use stablehand_core::wish::{Service, Wish};
@@ -37,6 +37,8 @@ pub struct TalkSpec {
     /// Whether the process stays for further prompts when a turn is over, until
     /// [`Request::Finish`].
     pub stays: bool,
+    /// What the agent is shown with the first prompt.
+    pub images: Vec<Image>,
     /// What stands in front of the first prompt, where that comes only later.
     pub context: Option<String>,
     /// Whether the agent does some things without asking, however it is told to ask: rules are then
@@ -218,29 +220,42 @@ impl Driver<'_> {
         let mut said = Vec::new();
         talk.speaker.open(&mut said);
         self.say(Said::Opening, &said);
-        if self.spec.prompt.is_empty() {
+        let text = String::from_utf8_lossy(&self.spec.prompt).into_owned();
+        let images = self.spec.talk.as_ref().map(|talk| talk.images.clone()).unwrap_or_default();
+        let prompt = Prompt { text, images };
+        if prompt.is_empty() {
             self.rest();
         } else {
-            let text = String::from_utf8_lossy(&self.spec.prompt).into_owned();
-            self.give_prompt(&text);
+            self.give_prompt(prompt);
         }
     }
 
-    fn give_prompt(&mut self, text: &str) {
+    fn give_prompt(&mut self, mut prompt: Prompt) {
         let Some(talk) = &mut self.talk else { return };
         talk.turn = true;
         talk.cancelled = false;
-        self.log.decide(Level::Debug, "prompt_given", &notes::prompt(text), None);
-        let behind_context = talk.context.take().map(|context| before(&context, text));
-        let text = behind_context.as_deref().unwrap_or(text);
+        let fields = notes::prompt(&prompt.text, &prompt.images);
+        self.log.decide(Level::Debug, "prompt_given", &fields, None);
+        if let Some(context) = talk.context.take() {
+            prompt.text = before(&context, &prompt.text);
+        }
         let mut said = Vec::new();
-        talk.speaker.prompt(text, &mut said);
+        talk.speaker.put(&prompt, &mut said);
+        self.note_left_out();
         // Where the agent is not ready, the speaker keeps it; it is on record all the same.
         if said.is_empty() {
-            let fields = json!({ "what": "prompt", "text": text, "kept": true });
+            let fields = json!({ "what": "prompt", "text": prompt.text, "kept": true });
             self.log.decide(Level::Debug, "told", &fields, None);
         }
         self.say(Said::Prompt, &said);
+    }
+
+    /// Says what the agent does not take, and so was not told.
+    fn note_left_out(&mut self) {
+        let Some(talk) = &mut self.talk else { return };
+        for text in talk.speaker.left_out() {
+            self.log.decide(Level::Warn, "left_out", &json!({ "text": text }), None);
+        }
     }
 
     /// Between two turns: the agent waits for us, or leaves when it is told that nothing comes.
@@ -257,12 +272,27 @@ impl Driver<'_> {
         if bytes.is_empty() {
             return;
         }
-        let fields = Told { what: what.word(), lines: lines(bytes) };
+        let hidden = self.without_secrets(bytes);
+        let shown = hidden.as_deref().unwrap_or(bytes);
+        let fields = Told { what: what.word(), lines: lines(shown) };
         self.log.decide(Level::Debug, "told", &fields, None);
         // On record before the agent can act on it.
         self.log.flush();
         self.prompt.push(bytes);
         self.write_prompt();
+    }
+
+    /// What is said as it may be written down, where it holds secrets that were handed to us.
+    fn without_secrets(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let speaker = &self.talk.as_ref()?.speaker;
+        let text = str::from_utf8(bytes).ok()?;
+        let hidden: Vec<_> = text.lines().map(|line| speaker.without_secrets(line)).collect();
+        if hidden.iter().all(Option::is_none) {
+            return None;
+        }
+        let lines = text.lines().zip(hidden);
+        let lines: Vec<_> = lines.map(|(line, it)| it.unwrap_or_else(|| line.to_owned())).collect();
+        Some(lines.join("\n").into_bytes())
     }
 
     /// After each chunk: what the agent's words mean for us.
@@ -277,6 +307,7 @@ impl Driver<'_> {
         let ended = std::mem::take(&mut talk.ended);
         let unasked = std::mem::take(&mut talk.unasked);
         let overdue = talk.cancel_by.take_if(|by| *by <= now).is_some();
+        self.note_left_out();
         self.say(Said::Reply, &replies);
         for id in settled {
             self.questions.settle(&id);
@@ -414,10 +445,10 @@ impl Driver<'_> {
     pub(super) fn serve_talk(&mut self, request: Request) {
         let now = self.clock.now();
         match request {
-            Request::Prompt(text) => {
+            Request::Prompt(prompt) => {
                 self.tell(Input::Resting(false), now);
                 self.tell(Input::Prompted, now);
-                self.give_prompt(&text);
+                self.give_prompt(prompt);
             }
             Request::Finish => {
                 let Some(talk) = &mut self.talk else { return };

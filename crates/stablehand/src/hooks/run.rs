@@ -13,6 +13,20 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+/// The longest context that every agent takes from a hook; some drop a longer one whole.
+pub const MOST_CONTEXT: usize = 10_000;
+
+/// What the hooks of a session need, whichever agent it is with.
+#[derive(Clone, Debug)]
+pub struct HookSetup {
+    /// Our program, which the agent is to start; it has to serve `hook`, as `stablehand` does.
+    pub program: PathBuf,
+    /// Folders for the socket, the best one first.
+    pub places: Vec<PathBuf>,
+    /// Our state folder.
+    pub state: PathBuf,
+}
+
 /// What is wished.
 #[derive(Clone, Debug)]
 pub struct HookWish<'a> {

@@ -9,13 +9,16 @@ use crate::control;
 use crate::driver::{Approvals, Faces, Stages, StatusCell};
 use crate::follow::Follower;
 use crate::gate::{Attendance, Gate};
+use crate::hooks::{HookError, HookSetup};
 use crate::keeper::KeeperProgram;
 use crate::log::{Durability, Listener, Log, LogError, LogOptions};
 use crate::redact::{Redacting, Redaction};
 use crate::surroundings::{Surroundings, is_initialised};
 use stablehand_core::id::SessionId;
+use stablehand_core::mcp::McpServer;
 use stablehand_core::monitor::Limits;
 use stablehand_core::record::{FORMAT, Level};
+use stablehand_core::speak::Prompt;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
@@ -51,9 +54,18 @@ pub enum StartError {
     /// The agent cannot be started so.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// It cannot be given hooks.
+    #[error(transparent)]
+    Hooks(#[from] HookError),
     /// Rules cannot hold an agent that does not ask.
     #[error("{agent} does not ask before it acts, so a policy cannot hold it")]
     Unruly {
+        /// Which agent.
+        agent: &'static str,
+    },
+    /// The agent cannot be shown images.
+    #[error("{agent} takes no images")]
+    NoImages {
         /// Which agent.
         agent: &'static str,
     },
@@ -88,7 +100,7 @@ pub enum StartError {
 #[must_use = "nothing happens until `start`"]
 pub struct SessionBuilder {
     agent: Agent,
-    prompt: Option<String>,
+    prompt: Option<Prompt>,
     conversation: bool,
     policy: Policy,
     patience: Option<Duration>,
@@ -105,6 +117,7 @@ pub struct SessionBuilder {
     continuations: Continuations,
     warnings: Vec<String>,
     redaction: Option<Redaction>,
+    hooks: Option<HookSetup>,
 }
 
 impl SessionBuilder {
@@ -128,12 +141,13 @@ impl SessionBuilder {
             continuations: Continuations::default(),
             warnings: Vec::new(),
             redaction: None,
+            hooks: None,
         }
     }
 
     /// The first prompt. Without [`SessionBuilder::conversation`] it is the only one.
-    pub fn prompt(mut self, text: impl Into<String>) -> Self {
-        self.prompt = Some(text.into());
+    pub fn prompt(mut self, prompt: impl Into<Prompt>) -> Self {
+        self.prompt = Some(prompt.into());
         self
     }
 
@@ -211,6 +225,13 @@ impl SessionBuilder {
         self
     }
 
+    /// Servers of tools for this session. What the agent does not take ([`Agent::takes_mcp`]) is left
+    /// out, and the log says so. Values of variables and headers are not written down.
+    pub fn mcp_servers(mut self, servers: Vec<McpServer>) -> Self {
+        self.request.mcp = servers;
+        self
+    }
+
     /// More arguments for the agent, as they are.
     pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.request.extra.extend(args.into_iter().map(Into::into));
@@ -240,6 +261,14 @@ impl SessionBuilder {
     /// Settings that do not hold, and why: they are the first records of the log.
     pub fn ignored_settings(mut self, warnings: Vec<String>) -> Self {
         self.warnings = warnings;
+        self
+    }
+
+    /// Has the agent call us before every tool, by its own hooks: then [`Policy::Rules`] and
+    /// [`Policy::Ask`] hold it also where it does not ask by itself. Each turn is a process of its own
+    /// then, which gets the hooks and gives back the files that they stand in.
+    pub fn hooks(mut self, setup: HookSetup) -> Self {
+        self.hooks = Some(setup);
         self
     }
 
@@ -320,7 +349,8 @@ impl SessionBuilder {
         let folder = folder.or_else(|| around.state.as_ref().map(|state| state.join("logs")));
         let folder = folder.ok_or(StartError::NoPlaceForLog)?;
         let leases = around.state.as_ref().unwrap_or(&folder).join("leases");
-        let warnings = std::mem::take(&mut self.warnings);
+        let mut warnings = std::mem::take(&mut self.warnings);
+        warnings.extend(self.drop_servers());
         let redaction = self.redaction.take();
         let runs = self.runs(keeper, leases, around)?;
         let mut log = open_log(folder, &runs, redaction.clone())?;
@@ -358,6 +388,32 @@ impl SessionBuilder {
         })
     }
 
+    /// How the agent is spoken with.
+    fn form(&self) -> Form {
+        let row = self.agent.row();
+        match (self.acp || row.speaks_only_acp(), &row.two_way) {
+            (true, _) => Form::Acp,
+            // Whoever has hooks is asked by them, and need not ask in another way too.
+            (false, Some(_)) if self.hooks.is_none() => Form::TwoWay,
+            (false, _) => Form::OneTurn,
+        }
+    }
+
+    /// Takes away the servers that the agent does not take; whoever says so himself is asked later.
+    fn drop_servers(&mut self) -> Vec<String> {
+        let form = self.form();
+        if form == Form::Acp {
+            return Vec::new();
+        }
+        let (agent, takes) = (self.agent.name(), self.agent.takes_mcp(form));
+        let dropped = self.request.mcp.extract_if(.., |server| !takes.takes(&server.transport));
+        let refused = |server: McpServer| {
+            let (name, word) = (server.name, server.transport.word());
+            format!("{agent} takes no MCP server over {word}, so it has not got `{name}`")
+        };
+        dropped.map(refused).collect()
+    }
+
     fn runs(
         self,
         keeper: KeeperProgram,
@@ -365,11 +421,7 @@ impl SessionBuilder {
         around: Surroundings,
     ) -> Result<Runs, StartError> {
         let row = self.agent.row();
-        let form = match (self.acp || row.speaks_only_acp(), &row.two_way) {
-            (true, _) => Form::Acp,
-            (false, Some(_)) => Form::TwoWay,
-            (false, None) => Form::OneTurn,
-        };
+        let form = self.form();
         let program = match self.program {
             Some(program) => program,
             None if row.is_built_in() => {
@@ -381,9 +433,14 @@ impl SessionBuilder {
         let mut request = self.request;
         request.form = form;
         request.force |= matches!(self.policy, Policy::Allow) && !can_talk;
-        request.asks_always = matches!(self.policy, Policy::Rules(_));
+        let ruled = matches!(self.policy, Policy::Rules(_));
+        request.asks_always = ruled && self.hooks.is_none();
         if request.asks_always && !can_talk {
             return Err(StartError::Unruly { agent: row.name });
+        }
+        let has_images = self.prompt.as_ref().is_some_and(|prompt| !prompt.images.is_empty());
+        if has_images && !self.agent.takes_images(form) {
+            return Err(StartError::NoImages { agent: row.name });
         }
         let mut limits = self.limits.unwrap_or_else(|| {
             let mut limits = Limits::modern();
@@ -395,9 +452,7 @@ impl SessionBuilder {
         }
         let mut env = around.non_interactive;
         env.extend(self.env);
-        // Refused now rather than on a thread that nobody looks at.
-        self.agent.plan(program.clone(), &request)?;
-        Ok(Runs {
+        let runs = Runs {
             agent: self.agent,
             program,
             request,
@@ -422,7 +477,11 @@ impl SessionBuilder {
             leases,
             context: self.context,
             continuations: self.continuations,
-        })
+            hooks: self.hooks,
+        };
+        // Refused now rather than on a thread that nobody looks at.
+        runs.spec(&Prompt::default())?;
+        Ok(runs)
     }
 }
 

@@ -1,9 +1,11 @@
 //! The runs of one session: one process for all turns, or one for each.
 
+use super::build::StartError;
 use crate::agent::{Agent, Form, PlanRequest};
 use crate::continuation::Continuations;
 use crate::control::{Request, Requests};
 use crate::driver::{self, Approvals, Faces, RunReport, RunSpec, Stages, TalkSpec};
+use crate::hooks::{HookError, HookRun, HookSetup, HookWish, MOST_CONTEXT};
 use crate::keeper::KeeperProgram;
 use crate::log::Log;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -11,7 +13,9 @@ use stablehand_core::Dialect;
 use stablehand_core::event::SessionEnd;
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
+use stablehand_core::record::Level;
 use stablehand_core::settings::context::before;
+use stablehand_core::speak::Prompt;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -23,7 +27,7 @@ pub(super) struct Runs {
     pub(super) request: PlanRequest,
     pub(super) env: Vec<(OsString, Option<OsString>)>,
     pub(super) keeper: KeeperProgram,
-    pub(super) prompt: Option<String>,
+    pub(super) prompt: Option<Prompt>,
     pub(super) conversation: bool,
     pub(super) approvals: Approvals,
     pub(super) limits: Limits,
@@ -32,12 +36,14 @@ pub(super) struct Runs {
     /// What a new session is told first.
     pub(super) context: Option<String>,
     pub(super) continuations: Continuations,
+    /// How its hooks reach us, where they are to.
+    pub(super) hooks: Option<HookSetup>,
 }
 
 /// What comes after a run.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
-    Prompt(String),
+    Prompt(Prompt),
     End,
 }
 
@@ -63,12 +69,13 @@ impl Runs {
         // An agent that takes one turn a process is not started before there is one.
         if prompt.is_none() && !self.request.form.listens() {
             match wait_for_prompt(requests) {
-                Next::Prompt(text) => prompt = Some(text),
+                Next::Prompt(next) => prompt = Some(next),
                 Next::End => return RunReport::without_run(SessionEnd::Success),
             }
         }
         loop {
-            let spec = self.spec(prompt.as_deref().unwrap_or_default());
+            let prompt_now = self.taken(prompt.take().unwrap_or_default(), log);
+            let spec = self.spec(&prompt_now);
             let mut report = match spec {
                 Ok(spec) => driver::run(&spec, log, faces, requests),
                 // It was planned once already, with another session.
@@ -90,25 +97,49 @@ impl Runs {
                 self.request.continue_latest = false;
             }
             if let Some(continued) = continued {
-                prompt = Some(continued.prompt);
+                prompt = Some(continued.prompt.into());
                 continue;
             }
             match wait_for_prompt(requests) {
-                Next::Prompt(text) => prompt = Some(text),
+                Next::Prompt(next) => prompt = Some(next),
                 Next::End => return report,
             }
         }
     }
 
-    fn spec(&self, prompt: &str) -> Result<RunSpec, crate::agent::PlanError> {
-        let mut plan = self.agent.plan(self.program.clone(), &self.request)?;
-        plan.launch.env.extend(self.env.iter().cloned());
+    /// The prompt as the agent takes it: without images where it cannot be shown any.
+    fn taken(&self, prompt: Prompt, log: &mut Log) -> Prompt {
+        if prompt.images.is_empty() || self.agent.takes_images(self.request.form) {
+            return prompt;
+        }
+        let text =
+            format!("{} takes no images, so it is told that there are some", self.agent.name());
+        log.decide(Level::Warn, "left_out", &serde_json::json!({ "text": text }), None);
+        prompt.in_words().into()
+    }
+
+    pub(super) fn spec(&self, prompt: &Prompt) -> Result<RunSpec, StartError> {
         // A session that is resumed has been told already.
         let new = self.request.resume.is_none() && !self.request.continue_latest;
         let mut context = self.context.clone().filter(|_| new);
-        let prompt = match context.take_if(|_| !prompt.is_empty()) {
-            Some(context) => before(&context, prompt),
-            None => prompt.to_owned(),
+        let mut request = self.request.clone();
+        let hooks = match &self.hooks {
+            Some(setup) => {
+                // A hook tells it, if it can tell so much.
+                let by_hook = context.take_if(|context| context.len() <= MOST_CONTEXT);
+                let hooks = self.hook_run(setup, by_hook)?;
+                request.extra.extend(hooks.args);
+                // We decide, and nobody else.
+                request.force |= hooks.needs_force && self.approvals.judge();
+                Some(hooks.spec)
+            }
+            None => None,
+        };
+        let mut plan = self.agent.plan(self.program.clone(), &request)?;
+        plan.launch.env.extend(self.env.iter().cloned());
+        let text = match context.take_if(|_| !prompt.is_empty()) {
+            Some(context) => before(&context, &prompt.text),
+            None => prompt.text.clone(),
         };
         Ok(RunSpec {
             run: crate::new_run_id(),
@@ -116,15 +147,16 @@ impl Runs {
             dialect: plan.dialect,
             launch: plan.launch,
             keeper: self.keeper.clone(),
-            prompt: prompt.into_bytes(),
+            prompt: text.into_bytes(),
             talk: plan.opening.map(|opening| TalkSpec {
                 opening,
                 stays: self.conversation,
+                images: prompt.images.clone(),
                 context,
                 acts_unasked: self.request.form.acts_unasked(),
             }),
             approvals: self.approvals.clone(),
-            hooks: None,
+            hooks,
             exit_codes: self.agent.row().exit_codes,
             limits: self.limits.clone(),
             stages: self.stages,
@@ -135,6 +167,23 @@ impl Runs {
             terminal: None,
             continuations: self.continuations.clone(),
         })
+    }
+}
+
+impl Runs {
+    /// What the agent needs so that its hooks call us.
+    fn hook_run(&self, setup: &HookSetup, context: Option<String>) -> Result<HookRun, HookError> {
+        let here = self.request.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+        let wish = HookWish {
+            agent: self.agent,
+            program: &setup.program,
+            places: &setup.places,
+            state: &setup.state,
+            workspace: &here,
+            context,
+            env: Vec::new(),
+        };
+        wish.plan()
     }
 }
 
@@ -158,7 +207,7 @@ fn is_final(report: &RunReport) -> bool {
 fn wait_for_prompt(requests: &Requests) -> Next {
     loop {
         match requests.next() {
-            Some(Request::Prompt(text)) => return Next::Prompt(text),
+            Some(Request::Prompt(prompt)) => return Next::Prompt(prompt),
             Some(Request::Finish | Request::Stop { .. } | Request::ReaderGone) => return Next::End,
             // There is no turn to cancel and no question to answer.
             Some(

@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 const ASKS: &str = "read-stdin\ninit\nrun c1 10s touch asked\nassistant Done.\ndone\n";
 
 /// A run whose questions come to us.
-fn attended(run: Run<'_>) -> (Running<'_>, BufReader<UnixStream>) {
+pub(super) fn attend(run: Run<'_>) -> (Running<'_>, BufReader<UnixStream>) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     fcntl(&theirs, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
     ours.set_read_timeout(Some(secs(40))).unwrap();
@@ -22,7 +22,7 @@ fn attended(run: Run<'_>) -> (Running<'_>, BufReader<UnixStream>) {
     (run, BufReader::new(ours))
 }
 
-fn question(line: &mut BufReader<UnixStream>) -> Value {
+pub(super) fn question(line: &mut BufReader<UnixStream>) -> Value {
     let mut text = String::new();
     line.read_line(&mut text).unwrap();
     let event: Value = serde_json::from_str(&text).unwrap();
@@ -30,7 +30,7 @@ fn question(line: &mut BufReader<UnixStream>) -> Value {
     event["event"].clone()
 }
 
-fn answer(line: &mut BufReader<UnixStream>, answer: &Value) {
+pub(super) fn answer(line: &mut BufReader<UnixStream>, answer: &Value) {
     line.get_mut().write_all(format!("{answer}\n").as_bytes()).unwrap();
 }
 
@@ -39,7 +39,7 @@ fn what_is_allowed_runs_and_what_is_denied_does_not() {
     for (word, runs) in [("allow", true), ("deny", false)] {
         let env = env(ASKS);
         // The wait is no silence: the limit is far shorter than what the answer takes.
-        let (run, mut line) = attended(held(&env, RULES).flag("--idle-timeout", "1s"));
+        let (run, mut line) = attend(held(&env, RULES).flag("--idle-timeout", "1s"));
         let asked = question(&mut line);
         assert_eq!(asked["tool"]["input"]["command"], "touch asked");
         assert!(asked["why"].as_str().unwrap().contains("rules.toml"), "{asked}");
@@ -63,7 +63,7 @@ fn what_is_allowed_runs_and_what_is_denied_does_not() {
 fn nobody_answers_in_time_and_the_rule_for_nobody_holds() {
     let env = env(ASKS);
     let run = held(&env, RULES).flag("--approval-timeout", "700ms");
-    let (run, mut line) = attended(run);
+    let (run, mut line) = attend(run);
     question(&mut line);
     run.finish().assert_code(0).assert_at_least(ms(600));
     assert!(!made(&env, "asked"));
@@ -73,7 +73,7 @@ fn nobody_answers_in_time_and_the_rule_for_nobody_holds() {
 #[test]
 fn a_call_can_be_allowed_with_other_arguments() {
     let env = env(ASKS);
-    let (run, mut line) = attended(held(&env, RULES));
+    let (run, mut line) = attend(held(&env, RULES));
     let id = question(&mut line)["id"].clone();
     let other = json!({ "command": "touch instead" });
     answer(&mut line, &json!({ "id": id, "answer": "allow", "updated_input": other }));
@@ -85,7 +85,7 @@ fn a_call_can_be_allowed_with_other_arguments() {
 fn a_hook_that_the_agent_gives_up_on_is_no_question_any_more() {
     // The agent stops waiting when it is told to stop; so do we.
     let env = env(ASKS);
-    let (run, mut line) = attended(held(&env, RULES));
+    let (run, mut line) = attend(held(&env, RULES));
     question(&mut line);
     run.signal(nix::sys::signal::Signal::SIGINT);
     run.finish().assert_code(130).assert_within(secs(60));

@@ -10,7 +10,8 @@ use super::super::questions::Questions;
 use super::question::id_text;
 use super::serve;
 use crate::json::{Object, Value};
-use crate::speak::{Access, Answer, Opening, Speak, Unanswerable};
+use crate::mcp::{McpServer, McpTakes, McpTransport};
+use crate::speak::{Access, Answer, Image, Opening, Prompt, Speak, Unanswerable};
 use crate::wish::{Service, Wish};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -69,7 +70,13 @@ pub struct AcpSpeaker {
     /// One of them was said and is not answered yet.
     in_step: bool,
     /// Prompts that wait for the session, or for the turn before.
-    waiting: Vec<String>,
+    waiting: Vec<Prompt>,
+    /// Whether it takes images.
+    sees: bool,
+    /// Which servers of tools it takes.
+    takes: McpTakes,
+    /// What it was not told, because it does not take it.
+    left_out: Vec<String>,
     in_turn: bool,
     /// Somebody wanted an interrupt before the prompt was said.
     interrupt_wanted: bool,
@@ -114,6 +121,9 @@ impl AcpSpeaker {
             steps: Vec::new(),
             in_step: false,
             waiting: Vec::new(),
+            sees: false,
+            takes: McpTakes { stdio: true, http: false, sse: false },
+            left_out: Vec::new(),
             in_turn: false,
             interrupt_wanted: false,
             requests: 0,
@@ -124,10 +134,17 @@ impl AcpSpeaker {
     }
 
     /// The agent has said what it can: a session, by the way that it knows.
-    fn begin_session(&self, out: &mut Vec<u8>) {
+    fn begin_session(&mut self, out: &mut Vec<u8>) {
+        let (given, not): (Vec<_>, Vec<_>) =
+            self.opening.mcp.iter().partition(|server| self.takes.takes(&server.transport));
+        let refused = |server: &McpServer| {
+            let (name, word) = (&server.name, server.transport.word());
+            format!("the agent takes no MCP server over {word}, so it has not got `{name}`")
+        };
+        self.left_out.extend(not.into_iter().map(refused));
         let mut params = json!({
             "cwd": self.opening.cwd.as_deref().unwrap_or("/"),
-            "mcpServers": [],
+            "mcpServers": given.into_iter().map(as_told).collect::<Vec<_>>(),
         });
         let Some(session) = &self.opening.resume else {
             return request(NEW, "session/new", &params, out);
@@ -164,10 +181,14 @@ impl AcpSpeaker {
         if self.in_turn || self.waiting.is_empty() {
             return;
         }
-        let text = self.waiting.remove(0);
+        let prompt = self.waiting.remove(0);
         self.requests += 1;
         self.in_turn = true;
-        let prompt = json!([{ "type": "text", "text": text }]);
+        if !prompt.images.is_empty() && !self.sees {
+            let text = "the agent takes no images, so it was told that there are some";
+            self.left_out.push(text.to_owned());
+        }
+        let prompt = blocks(&prompt, self.sees);
         let params = json!({ "sessionId": session, "prompt": prompt });
         request(&format!("{TURN}{}", self.requests), "session/prompt", &params, out);
         if std::mem::take(&mut self.interrupt_wanted) {
@@ -189,6 +210,14 @@ impl AcpSpeaker {
                 let can = result.get("agentCapabilities");
                 let resume = can.and_then(|can| can.get("sessionCapabilities")?.get("resume"));
                 self.resumes = resume.is_some_and(|it| !it.is_null());
+                let image = can.and_then(|can| can.get("promptCapabilities")?.get("image"));
+                let servers = can.and_then(|can| can.get("mcpCapabilities"));
+                let is_taken = |kind: &str| {
+                    servers.and_then(|it| it.get(kind)).is_some_and(|it| it.raw() == b"true")
+                };
+                self.takes.http = is_taken("http");
+                self.takes.sse = is_taken("sse");
+                self.sees = image.is_some_and(|it| it.raw() == b"true");
                 match &self.opening.login {
                     Some(method) => {
                         request(LOGIN, "authenticate", &json!({ "methodId": method }), out);
@@ -272,9 +301,29 @@ impl Speak for AcpSpeaker {
         request(HELLO, "initialize", &params, out);
     }
 
-    fn prompt(&mut self, text: &str, out: &mut Vec<u8>) {
-        self.waiting.push(text.to_owned());
+    fn put(&mut self, prompt: &Prompt, out: &mut Vec<u8>) {
+        self.waiting.push(prompt.clone());
         self.go_on(out);
+    }
+
+    fn without_secrets(&self, line: &str) -> Option<String> {
+        if self.opening.mcp.is_empty() {
+            return None;
+        }
+        let mut line: serde_json::Value = serde_json::from_str(line).ok()?;
+        for server in line.pointer_mut("/params/mcpServers")?.as_array_mut()? {
+            for key in ["env", "headers"] {
+                let pairs = server.get_mut(key).and_then(serde_json::Value::as_array_mut);
+                for pair in pairs.into_iter().flatten() {
+                    pair["value"] = "[redacted]".into();
+                }
+            }
+        }
+        Some(line.to_string())
+    }
+
+    fn left_out(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.left_out)
     }
 
     fn interrupt(&mut self, out: &mut Vec<u8>) -> bool {
@@ -436,6 +485,39 @@ fn set_option(id: &'static str, session: &str, option: &str, value: &str) -> Ste
 fn option_of<'a>(result: Value<'a>, category: &str) -> Option<Value<'a>> {
     let mut options = result.get("configOptions")?.elements();
     options.find(|it| it.get("category").is_some_and(|it| it.is_str(category)))
+}
+
+/// A server of tools, in the protocol's words.
+fn as_told(server: &McpServer) -> serde_json::Value {
+    let pairs = |pairs: &[(String, String)]| -> Vec<_> {
+        pairs.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
+    };
+    match &server.transport {
+        McpTransport::Stdio { command, args, env } => json!({
+            "name": server.name, "command": command, "args": args, "env": pairs(env),
+        }),
+        McpTransport::Http { url, headers } | McpTransport::Sse { url, headers } => json!({
+            "type": server.transport.word(), "name": server.name, "url": url,
+            "headers": pairs(headers),
+        }),
+    }
+}
+
+/// A prompt, in the protocol's words.
+fn blocks(prompt: &Prompt, sees: bool) -> Vec<serde_json::Value> {
+    let words = |text: &str| json!({ "type": "text", "text": text });
+    if !sees {
+        return vec![words(&prompt.in_words())];
+    }
+    let image = |image: &Image| {
+        let mut block = json!({ "type": "image", "mimeType": image.mime, "data": image.data });
+        if let Some(uri) = &image.uri {
+            block["uri"] = uri.as_str().into();
+        }
+        block
+    };
+    let text = Some(words(&prompt.text)).filter(|_| !prompt.text.is_empty());
+    text.into_iter().chain(prompt.images.iter().map(image)).collect()
 }
 
 fn cancel(session: &str, out: &mut Vec<u8>) {

@@ -546,7 +546,8 @@ fn what_is_done_for_an_agent_is_a_call_where_no_call_of_its_own_is_open() {
 #[test]
 fn what_was_not_offered_is_refused() {
     let mut speaker = in_turn();
-    let said = hear(&mut speaker, r#"{"id":"x","method":"fs/read_text_file","params":{"path":"/w/x"}}"#);
+    let said =
+        hear(&mut speaker, r#"{"id":"x","method":"fs/read_text_file","params":{"path":"/w/x"}}"#);
     assert_eq!((&said[0]["id"], &said[0]["error"]["code"]), (&json!("x"), &json!(-32601)));
 }
 

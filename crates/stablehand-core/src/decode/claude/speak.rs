@@ -5,7 +5,7 @@
 
 use super::super::questions::Questions;
 use crate::json::{Object, Value};
-use crate::speak::{Answer, Speak, Unanswerable};
+use crate::speak::{Answer, Image, Prompt, Speak, Unanswerable};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -46,9 +46,18 @@ impl Speak for ClaudeSpeaker {
         self.request("initialize", out);
     }
 
-    fn prompt(&mut self, text: &str, out: &mut Vec<u8>) {
+    fn put(&mut self, prompt: &Prompt, out: &mut Vec<u8>) {
         self.turns += 1;
-        let content = json!([{ "type": "text", "text": text }]);
+        let image = |image: &Image| {
+            let Image { mime, data, .. } = image;
+            let source = json!({ "type": "base64", "media_type": mime, "data": data });
+            json!({ "type": "image", "source": source })
+        };
+        let mut content: Vec<_> = prompt.images.iter().map(image).collect();
+        // A block without words is refused.
+        if !prompt.text.is_empty() || content.is_empty() {
+            content.push(json!({ "type": "text", "text": prompt.text }));
+        }
         line(&json!({ "type": "user", "message": { "role": "user", "content": content } }), out);
     }
 

@@ -8,7 +8,7 @@
 use super::super::questions::Questions;
 use super::question::id_text;
 use crate::json::{Object, Value};
-use crate::speak::{Access, Answer, Opening, Speak, Unanswerable};
+use crate::speak::{Access, Answer, Image, Opening, Prompt, Speak, Unanswerable};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -25,7 +25,7 @@ pub struct CodexAppSpeaker {
     thread: Option<String>,
     turn: Option<String>,
     /// Prompts that wait for the thread.
-    waiting: Vec<String>,
+    waiting: Vec<Prompt>,
     /// Somebody wanted an interrupt before the turn had an id.
     interrupt_wanted: bool,
     /// Turns that were asked for and have not ended.
@@ -91,10 +91,15 @@ impl CodexAppSpeaker {
         params
     }
 
-    fn begin_turn(&mut self, thread: &str, text: &str, out: &mut Vec<u8>) {
+    fn begin_turn(&mut self, thread: &str, prompt: &Prompt, out: &mut Vec<u8>) {
         self.requests += 1;
         let id = format!("{TURN}{}", self.requests);
-        let input = json!([{ "type": "text", "text": text }]);
+        let image = |image: &Image| {
+            let url = format!("data:{};base64,{}", image.mime, image.data);
+            json!({ "type": "image", "url": url })
+        };
+        let mut input = vec![json!({ "type": "text", "text": prompt.text })];
+        input.extend(prompt.images.iter().map(image));
         let params = json!({ "threadId": thread, "input": input });
         line(&json!({ "id": id, "method": "turn/start", "params": params }), out);
     }
@@ -128,11 +133,11 @@ impl Speak for CodexAppSpeaker {
         line(&json!({ "id": THREAD, "method": method, "params": params }), out);
     }
 
-    fn prompt(&mut self, text: &str, out: &mut Vec<u8>) {
+    fn put(&mut self, prompt: &Prompt, out: &mut Vec<u8>) {
         self.turns += 1;
         match self.thread.clone() {
-            Some(thread) => self.begin_turn(&thread, text, out),
-            None => self.waiting.push(text.to_owned()),
+            Some(thread) => self.begin_turn(&thread, prompt, out),
+            None => self.waiting.push(prompt.clone()),
         }
     }
 
