@@ -156,10 +156,18 @@ impl ChoiceArgs {
         agent.asks(self.spoken(agent))
     }
 
-    /// Whether it listens while it works, in a conversation: with hooks each turn is a process, unless
-    /// another protocol is spoken.
+    /// How we speak with it in a conversation: with hooks each turn is a process, unless another
+    /// protocol is spoken.
+    pub fn form_in_talk(&self, agent: Agent) -> Form {
+        match self.spoken(agent) {
+            Form::TwoWay if self.hooks || agent.row().two_way.is_none() => Form::OneTurn,
+            form => form,
+        }
+    }
+
+    /// Whether it listens while it works, in a conversation.
     pub fn listens(&self, agent: Agent) -> bool {
-        self.can_ask(agent) && (!self.hooks || self.speaks_acp(agent))
+        self.form_in_talk(agent).listens()
     }
 
     /// Its program.

@@ -13,6 +13,7 @@ mod hunks;
 mod live;
 mod prompt;
 mod questions;
+mod servers;
 mod settings;
 mod turn;
 mod updates;
@@ -31,8 +32,8 @@ use agent_client_protocol::v1::schema::{
     CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse, Error, Implementation,
     InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
     LoadSessionRequest, LoadSessionResponse, LogoutCapabilities, LogoutRequest, LogoutResponse,
-    NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest, ResumeSessionRequest,
-    ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities,
+    McpCapabilities, NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest,
+    ResumeSessionRequest, ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities,
     SessionDeleteCapabilities, SessionInfo, SessionListCapabilities, SessionResumeCapabilities,
     SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
@@ -43,6 +44,7 @@ use commands::Asked;
 use flow::Flow;
 use stablehand::agent::Agent;
 use stablehand::control::{self, Request};
+use stablehand_core::mcp::McpServer;
 use stablehand_core::time::UnixMillis;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -79,6 +81,10 @@ impl House {
         self.notices
     }
 
+    fn takes_images(&self) -> bool {
+        self.agent.takes_images(self.choice.form_in_talk(self.agent))
+    }
+
     fn warn(&self, text: &str) {
         self.screen.err(format!("{PROGRAM}: WARN {text}\n").as_bytes());
     }
@@ -95,6 +101,13 @@ struct Door {
     flow: Arc<Flow>,
     house: OnceLock<Arc<House>>,
     sessions: Mutex<HashMap<String, Sender<Word>>>,
+}
+
+/// How a session is begun.
+struct Past {
+    /// Whether everything that was said before is told again.
+    tells: bool,
+    servers: Vec<McpServer>,
 }
 
 /// What ends it all.
@@ -190,19 +203,21 @@ async fn connect(door: Arc<Door>) -> Result<(), agent_client_protocol::Error> {
         door.log_out(responder);
     });
     let builder = on_request!(builder, NewSessionRequest, |door, request, responder, _| {
-        door.begin(request.cwd, responder);
+        door.begin(request, responder);
     });
     let builder = on_request!(builder, LoadSessionRequest, |door, request, responder, _| {
         let made = |offer: Offer| {
             LoadSessionResponse::new().modes(offer.modes).config_options(offer.options)
         };
-        door.go_on(&request.session_id.0, &request.cwd, true, made, responder);
+        let past = Past { tells: true, servers: servers::servers(request.mcp_servers) };
+        door.go_on(&request.session_id.0, &request.cwd, past, made, responder);
     });
     let builder = on_request!(builder, ResumeSessionRequest, |door, request, responder, _| {
         let made = |offer: Offer| {
             ResumeSessionResponse::new().modes(offer.modes).config_options(offer.options)
         };
-        door.go_on(&request.session_id.0, &request.cwd, false, made, responder);
+        let past = Past { tells: false, servers: servers::servers(request.mcp_servers) };
+        door.go_on(&request.session_id.0, &request.cwd, past, made, responder);
     });
     let builder = on_request!(builder, ListSessionsRequest, |door, request, responder, _| {
         door.list(&request, responder);
@@ -268,6 +283,8 @@ impl Door {
                 notices,
             })
         });
+        let form = self.choice.form_in_talk(self.agent);
+        let (images, mcp) = (self.agent.takes_images(form), self.agent.takes_mcp(form));
         let name = self.agent.name();
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
@@ -276,7 +293,8 @@ impl Door {
             .delete(SessionDeleteCapabilities::new());
         let capabilities = AgentCapabilities::new()
             .load_session(true)
-            .prompt_capabilities(PromptCapabilities::new().embedded_context(true))
+            .prompt_capabilities(PromptCapabilities::new().embedded_context(true).image(images))
+            .mcp_capabilities(McpCapabilities::new().http(mcp.http).sse(mcp.sse))
             .session_capabilities(sessions)
             .auth(AgentAuthCapabilities::new().logout(LogoutCapabilities::new()));
         let info = Implementation::new(PROGRAM, env!("CARGO_PKG_VERSION"))
@@ -326,23 +344,24 @@ impl Door {
         Asked::new(self.agent, self.program.clone(), &self.env, &here)
     }
 
-    fn begin(&self, cwd: PathBuf, responder: Responder<NewSessionResponse>) {
-        if let Err(error) = check_place(&cwd) {
+    fn begin(&self, request: NewSessionRequest, responder: Responder<NewSessionResponse>) {
+        if let Err(error) = check_place(&request.cwd) {
             return answer(responder, Err(error));
         }
-        let entry = Entry::new(&self.choice.agent, cwd);
+        let entry = Entry::new(&self.choice.agent, request.cwd);
         let id = entry.id.clone();
         let made = move |offer: Offer| {
             NewSessionResponse::new(id).modes(offer.modes).config_options(offer.options)
         };
-        self.work(entry, false, made, responder);
+        let past = Past { tells: false, servers: servers::servers(request.mcp_servers) };
+        self.work(entry, past, made, responder);
     }
 
     fn go_on<T: JsonRpcResponse>(
         &self,
         id: &str,
         cwd: &Path,
-        tells_past: bool,
+        past: Past,
         made: impl FnOnce(Offer) -> T + Send + 'static,
         responder: Responder<T>,
     ) {
@@ -353,14 +372,14 @@ impl Door {
             return answer(responder, Err(Error::session_not_found(id.to_owned())));
         };
         cwd.clone_into(&mut entry.cwd);
-        self.work(entry, tells_past, made, responder);
+        self.work(entry, past, made, responder);
     }
 
     /// Starts a worker, who answers.
     fn work<T: JsonRpcResponse>(
         &self,
         mut entry: Entry,
-        tells_past: bool,
+        past: Past,
         made: impl FnOnce(Offer) -> T + Send + 'static,
         responder: Responder<T>,
     ) {
@@ -379,8 +398,8 @@ impl Door {
                 // The same session twice would be two agents in one.
                 part_from(&before);
             }
-            let mut worker = Worker::new(house, entry, words);
-            if tells_past {
+            let mut worker = Worker::new(house, entry, past.servers, words);
+            if past.tells {
                 worker.tell_past();
             }
             answer(responder, Ok(made(worker.offer())));

@@ -5,7 +5,6 @@
 
 use super::House;
 use super::book::Entry;
-use super::prompt::Parts;
 use super::turn::{Ended, failed, internal};
 use super::worker::Word;
 use crate::ask::{Feed, Note};
@@ -22,6 +21,8 @@ use stablehand::session::{Handle, Policy, Session};
 use stablehand::tree;
 use stablehand_core::Event;
 use stablehand_core::event::{EventKind, SessionEnd};
+use stablehand_core::mcp::McpServer;
+use stablehand_core::speak::Prompt;
 use stablehand_store::Filler;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,6 +41,8 @@ pub(super) struct Start {
     pub(super) cwd: PathBuf,
     pub(super) mode: Option<Mode>,
     pub(super) model: Option<String>,
+    /// The servers of tools that the editor gives.
+    pub(super) servers: Vec<McpServer>,
     /// The agent's own id, where it is to go on.
     pub(super) resume: Option<String>,
 }
@@ -88,16 +91,19 @@ impl Live {
         choice.resume.clone_from(&start.resume);
         let held = choice.settings(&house.env)?;
         let gate = choice.gate(agent, &held, &house.env)?;
-        let listens = choice.can_ask(agent);
+        let listens = choice.listens(agent);
         let policy = match &gate {
             Some(gate) => Policy::Rules(Arc::clone(gate)),
             None if choice.force => Policy::Allow,
-            None if listens => Policy::Ask,
+            None if listens || choice.hooks => Policy::Ask,
             None => Policy::Deny,
         };
         let continues = !held.continuations(agent).is_empty();
         // The editor's person answers when he likes; meanwhile no limit runs.
-        let builder = held.apply(talk::builder(&choice, &house.env, policy)?, agent).patience(None);
+        let builder = held
+            .apply(talk::builder(&choice, &house.env, policy)?, agent)
+            .patience(None)
+            .mcp_servers(start.servers.clone());
         let builder = match choice.redaction() {
             Some(redaction) => builder.redact(redaction),
             None => builder,
@@ -146,13 +152,8 @@ impl Live {
     }
 
     /// Has it take a prompt.
-    pub(super) fn prompt(&mut self, parts: &Parts) -> Result<(), Error> {
-        if !parts.images.is_empty() {
-            let text = "this agent takes no pictures".to_owned();
-            return Err(Error::invalid_params().data(text));
-        }
-        self.handle.prompt(parts.text.clone());
-        Ok(())
+    pub(super) fn prompt(&self, prompt: Prompt) {
+        self.handle.prompt(prompt);
     }
 
     /// Ends the turn.

@@ -1,14 +1,13 @@
 //! What an editor puts into a prompt, as agents take it.
 
 use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource};
+use stablehand_core::speak::{Image, Prompt};
 
 /// A prompt, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Parts {
-    /// Everything that is text, or can be said in words.
-    pub(super) text: String,
-    /// Pictures: type and data in Base64.
-    pub(super) images: Vec<(String, String)>,
+    /// What the agent is asked.
+    pub(super) prompt: Prompt,
     /// What no agent takes, in words.
     pub(super) refused: Option<&'static str>,
 }
@@ -20,7 +19,11 @@ pub(super) fn parts(blocks: &[ContentBlock]) -> Parts {
         match block {
             ContentBlock::Text(text) => parts.add(&text.text),
             ContentBlock::Image(image) => {
-                parts.images.push((image.mime_type.clone(), image.data.clone()));
+                parts.prompt.images.push(Image {
+                    mime: image.mime_type.clone(),
+                    data: image.data.clone(),
+                    uri: image.uri.clone(),
+                });
             }
             ContentBlock::ResourceLink(link) => {
                 // Agents read `@` before a path as the file that it names.
@@ -46,12 +49,12 @@ impl Parts {
     /// Adds a piece; editors cut a line where it names a file.
     fn add(&mut self, text: &str) {
         let glued = |edge: char| edge.is_whitespace() || "([{,.;:!?)]}'\"".contains(edge);
-        let before = self.text.chars().last().is_none_or(glued);
+        let before = self.prompt.text.chars().last().is_none_or(glued);
         let after = text.chars().next().is_none_or(glued);
         if !before && !after {
-            self.text.push(' ');
+            self.prompt.text.push(' ');
         }
-        self.text.push_str(text);
+        self.prompt.text.push_str(text);
     }
 }
 
@@ -87,8 +90,9 @@ mod tests {
             ContentBlock::Image(ImageContent::new("aGF5", "image/png")),
         ];
         let parts = parts(&blocks);
-        assert_eq!(parts.text, "Mend @/w/fence.rs, please\n\n/w/gate.rs:\n```\na\nb\n```\n");
-        assert_eq!(parts.images, [("image/png".to_owned(), "aGF5".to_owned())]);
+        assert_eq!(parts.prompt.text, "Mend @/w/fence.rs, please\n\n/w/gate.rs:\n```\na\nb\n```\n");
+        let [image] = parts.prompt.images.try_into().unwrap();
+        assert_eq!((image.mime.as_str(), image.data.as_str()), ("image/png", "aGF5"));
         assert_eq!(parts.refused, None);
     }
 }

@@ -10,7 +10,7 @@ use super::House;
 use super::book::Entry;
 use super::commands::{Asked, Command, Known, available};
 use super::live::{Live, Start};
-use super::prompt::{Parts, parts};
+use super::prompt::parts;
 use super::questions::Questions;
 use super::settings::{MODE, MODEL, Settings};
 use super::turn::{Ended, Turn};
@@ -26,6 +26,8 @@ use agent_client_protocol::v1::schema::{
 use stablehand::manage::Model;
 use stablehand_core::Event;
 use stablehand_core::event::{EventKind, Tokens, Usage};
+use stablehand_core::mcp::McpServer;
+use stablehand_core::speak::Prompt;
 use stablehand_core::text::excerpt;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -67,6 +69,7 @@ pub(super) struct Offer {
 pub(super) struct Worker {
     house: Arc<House>,
     pub(super) entry: Entry,
+    servers: Vec<McpServer>,
     settings: Settings,
     words: Sender<Word>,
     updates: Updates,
@@ -80,7 +83,12 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn new(house: Arc<House>, entry: Entry, words: Sender<Word>) -> Worker {
+    pub(super) fn new(
+        house: Arc<House>,
+        entry: Entry,
+        servers: Vec<McpServer>,
+        words: Sender<Word>,
+    ) -> Worker {
         let mode = entry.mode.as_deref().and_then(stablehand::agent::Mode::by_name);
         let mode = mode.or(house.choice.mode);
         let model = entry.model.clone().or_else(|| house.choice.model.clone());
@@ -90,6 +98,7 @@ impl Worker {
             questions: Questions::new(words.clone()),
             house,
             entry,
+            servers,
             settings,
             words,
             updates,
@@ -203,16 +212,22 @@ impl Worker {
     fn prompt(&mut self, request: &PromptRequest, responder: Responder<PromptResponse>) {
         let parts = parts(&request.prompt);
         self.turn = Some(Turn::new(responder));
-        if let Some(command) = Command::of(&parts.text).filter(|_| parts.images.is_empty()) {
+        if let Some(command) =
+            Command::of(&parts.prompt.text).filter(|_| parts.prompt.images.is_empty())
+        {
             return self.command(command);
         }
         if let Some(why) = parts.refused {
             return self.finish(Ended::Failed(Error::invalid_params().data(why.to_owned())));
         }
-        if self.entry.title.is_none() {
-            self.entry.title = Some(excerpt(parts.text.trim().as_bytes(), 80));
+        if !parts.prompt.images.is_empty() && !self.house.takes_images() {
+            let why = format!("{} takes no images", self.entry.agent);
+            return self.finish(Ended::Failed(Error::invalid_params().data(why)));
         }
-        if let Err(error) = self.start(&parts) {
+        if self.entry.title.is_none() {
+            self.entry.title = Some(excerpt(parts.prompt.text.trim().as_bytes(), 80));
+        }
+        if let Err(error) = self.start(parts.prompt) {
             return self.finish(Ended::Failed(error));
         }
         self.turns += 1;
@@ -220,11 +235,12 @@ impl Worker {
     }
 
     /// Has the agent's session take the prompt: the one that lives, or one that is started.
-    fn start(&mut self, parts: &Parts) -> Result<(), Error> {
+    fn start(&mut self, prompt: Prompt) -> Result<(), Error> {
         let wanted = Start {
             cwd: self.entry.cwd.clone(),
             mode: self.settings.mode,
             model: self.settings.model.clone(),
+            servers: self.servers.clone(),
             resume: self.entry.native.clone(),
         };
         if self.live.as_ref().is_some_and(|live| !live.serves(&wanted)) {
@@ -238,7 +254,8 @@ impl Worker {
         }
         let (Some(live), Some(turn)) = (&mut self.live, &mut self.turn) else { return Ok(()) };
         turn.processes = live.processes();
-        live.prompt(parts)
+        live.prompt(prompt);
+        Ok(())
     }
 
     fn command(&mut self, command: Command) {
