@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod acp_command;
 #[cfg(test)]
+mod acp_serve;
+#[cfg(test)]
 mod acp_services;
 #[cfg(test)]
 mod again;

@@ -56,7 +56,11 @@ impl Deeds {
             "would_have_killed" => self.verdict = None,
             "exit_overdue" => self.overdue = true,
             "signal_received" => self.signalled = true,
-            "turn_cancelled" | "cancel_ignored" => self.cancelled = true,
+            "turn_cancelled" | "cancel_ignored" => {
+                self.cancelled = true;
+                let ends = fields.get("ends_process").and_then(Value::bool);
+                self.signalled |= ends.unwrap_or(false);
+            }
             "asked_to_leave" => self.asked_to_leave = true,
             "keeper_lost" | "session_taken" | "hooks_inactive" => self.otherwise = true,
             "agent_exited" => {

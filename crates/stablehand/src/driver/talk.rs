@@ -472,6 +472,9 @@ impl Driver<'_> {
     /// Ends the turn; without a way to do so, the process.
     fn cancel(&mut self, now: Moment) {
         let Some(talk) = &mut self.talk else {
+            let text = "the turn is cancelled, and ends with its process";
+            let fields = json!({ "text": text, "ends_process": true });
+            self.log.decide(Level::Info, "turn_cancelled", &fields, None);
             return self.stop_by_signal(2);
         };
         let mut said = Vec::new();

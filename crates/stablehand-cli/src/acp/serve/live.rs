@@ -26,11 +26,14 @@ use stablehand_core::speak::Prompt;
 use stablehand_store::Filler;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// How long the processes of a cancelled turn get to end.
 const LINGER: Duration = Duration::from_secs(2);
+
+/// How long an agent at rest gets to leave by itself.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// One look at them, and the next.
 const LOOK: Duration = Duration::from_millis(50);
@@ -202,12 +205,24 @@ impl Live {
         }
     }
 
-    /// Ends it with its tree; how it ended.
-    pub(super) fn end(self, entry: &mut Entry) -> Ended {
-        // The second word kills at once. Whoever is over hears neither.
-        self.handle.stop();
-        self.handle.stop();
+    /// Ends it with its tree; how it ended. One that rests may leave by itself.
+    pub(super) fn end(self, entry: &mut Entry, is_at_rest: bool) -> Ended {
+        self.handle.finish();
+        let (over, is_over) = channel::<()>();
+        let handle = self.handle.clone();
+        let urge = move || {
+            let patience = if is_at_rest { FAREWELL } else { Duration::ZERO };
+            if is_over.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+                // The second word kills at once. Whoever is over hears neither.
+                handle.stop();
+                handle.stop();
+            }
+        };
+        if std::thread::Builder::new().name("farewell".into()).spawn(urge).is_err() {
+            self.handle.stop();
+        }
         let outcome = self.session.wait();
+        drop(over);
         let (log, ended) = match outcome {
             Ok(outcome) => {
                 let ended = match outcome.end() {

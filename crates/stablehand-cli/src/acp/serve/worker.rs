@@ -338,7 +338,7 @@ impl Worker {
     /// The session of the library is over, whoever ended it.
     fn silent(&mut self) {
         let Some(live) = self.live.take() else { return };
-        let ended = live.end(&mut self.entry);
+        let ended = live.end(&mut self.entry, true);
         self.remember();
         self.questions.forget();
         if self.turn.is_some() {
@@ -453,7 +453,8 @@ impl Worker {
         // What it still says is old news.
         self.starts += 1;
         if let Some(live) = self.live.take() {
-            let _ended = live.end(&mut self.entry);
+            let _ended = live.end(&mut self.entry, self.turn.is_none());
+            self.remember();
         }
         self.questions.forget();
     }
