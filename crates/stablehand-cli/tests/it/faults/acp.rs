@@ -104,7 +104,7 @@ fn one_that_never_says_hello() {
 fn one_that_cannot_be_interrupted() {
     let env = TestEnv::new(bins());
     let deaf = format!("trap '' INT TERM; {BEGIN}{HI} sleep 300; sleep 300; sleep 300");
-    let mut running = run(&env, &deaf).flag("--stop-grace", "300ms").start();
+    let running = run(&env, &deaf).flag("--stop-grace", "300ms").start();
     env.wait_for("the turn", || running.stdout_so_far().contains("item.delta"));
     running.signal(Signal::SIGINT);
     running.finish().assert_code(130);
