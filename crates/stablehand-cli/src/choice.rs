@@ -66,7 +66,8 @@ pub struct ChoiceArgs {
     pub hooks: bool,
 
     /// Speak the Agent Client Protocol with the agent, and not its own: for cursor, claude
-    /// (`claude-agent-acp`), codex (`codex-acp`), gemini and opencode
+    /// (`claude-agent-acp`), codex (`codex-acp`), gemini, opencode and qwen; copilot and
+    /// acp:'COMMAND' speak nothing else
     #[arg(long)]
     pub acp: bool,
 

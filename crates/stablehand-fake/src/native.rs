@@ -184,7 +184,9 @@ pub fn spoken(dialect: Dialect, arguments: &[OsString]) -> Dialect {
     let first = arguments.first().and_then(|first| first.to_str()).unwrap_or_default();
     match (dialect, first) {
         (Dialect::Codex, "app-server") => Dialect::CodexApp,
-        (Dialect::Cursor | Dialect::OpenCode, "acp") | (Dialect::Gemini, "--acp") => Dialect::Acp,
+        (Dialect::Cursor | Dialect::OpenCode, "acp")
+        | (Dialect::Gemini | Dialect::Qwen, "--acp")
+        | (Dialect::Qwen, "--experimental-acp") => Dialect::Acp,
         _ => dialect,
     }
 }

@@ -24,6 +24,7 @@ pub const SHIMMED: &[Dialect] = &[
     Dialect::Gemini,
     Dialect::OpenCode,
     Dialect::Qwen,
+    Dialect::Copilot,
 ];
 
 /// How every shim begins; whoever finds it knows that the file is ours.
@@ -93,7 +94,9 @@ fn text(dialect: Dialect, binary: &Path, play: &Play) -> Vec<u8> {
     let mut text = MARK.to_vec();
     text.extend_from_slice(b"exec ");
     text.extend_from_slice(quoted(binary.as_os_str()).as_bytes());
-    text.extend_from_slice(format!(" fake-agent --dialect {} ", dialect.name()).as_bytes());
+    // Of Copilot nothing else is played.
+    let spoken = if dialect == Dialect::Copilot { Dialect::Acp } else { dialect };
+    text.extend_from_slice(format!(" fake-agent --dialect {} ", spoken.name()).as_bytes());
     match play {
         Play::Scene(scene) => {
             let given = format!("--scene \"${{{SCENE_VARIABLE}:-{scene}}}\"");

@@ -7,6 +7,7 @@
 mod by_command;
 mod claude;
 mod codex;
+mod copilot;
 mod cursor;
 mod demo;
 mod gemini;
@@ -180,6 +181,8 @@ agents! {
     OpenCode => opencode,
     /// Qwen Code.
     Qwen => qwen,
+    /// GitHub's Copilot CLI.
+    Copilot => copilot,
     /// The built-in agent, which needs no account.
     Demo => demo,
 }
@@ -445,6 +448,7 @@ mod tests {
                     assert!(plan.dialect.speaker(&plan.opening.unwrap()).is_some(), "{agent:?}");
                 }
                 Err(PlanError::NotTwoWay { able, .. }) => assert_eq!(able, "claude, codex, demo"),
+                Err(PlanError::OnlyAcp { .. }) => assert!(agent.row().speaks_only_acp()),
                 Err(error) => panic!("{agent:?}: {error}"),
             }
         }

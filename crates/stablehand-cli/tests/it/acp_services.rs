@@ -23,7 +23,7 @@ fn agent(env: &TestEnv, asks: &[(&str, Value)]) -> String {
     for (at, (method, params)) in asks.iter().enumerate() {
         let id = at + 1;
         let ask = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        script.push_str(&format!("say '{ask}'; hear\n"));
+        script.extend(["say '", &ask.to_string(), "'; hear\n"]);
     }
     script.push_str(
         "say '{\"id\":\"stablehand-turn-1\",\"result\":{\"stopReason\":\"end_turn\"}}'\nhear\n",

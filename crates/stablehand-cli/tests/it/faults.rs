@@ -4,6 +4,7 @@
 //! reads us, and what happens to ourselves. That nobody is left is part of every test here: it is
 //! what `finish` proves.
 
+mod acp;
 mod consumers;
 mod endings;
 mod ourselves;

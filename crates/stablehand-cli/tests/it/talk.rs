@@ -8,7 +8,8 @@ use serde_json::Value;
 use stablehand_testkit::{Finished, Run, TestEnv};
 
 /// The agents that can be talked with, in their own protocol or (after a slash) in another.
-const TWO_WAY: [&str; 4] = ["claude", "codex", "gemini/acp", "opencode/acp"];
+const TWO_WAY: [&str; 6] =
+    ["claude", "codex", "gemini/acp", "opencode/acp", "qwen/acp", "copilot/acp"];
 
 fn with_shims() -> TestEnv {
     let env = TestEnv::new(bins());
@@ -200,7 +201,9 @@ fn what_acp_cannot_do_is_said() {
         ("gemini/acp", &["--transport", "pty"], "leave out one of the two"),
         ("gemini/acp", &["--continue"], "--resume"),
         ("gemini", &["--login", "key"], "--acp"),
-        ("demo/acp", &[], "cursor, claude, codex, gemini, opencode"),
+        ("demo/acp", &[], "cursor, claude, codex, gemini, opencode, qwen, copilot"),
+        ("copilot", &["--transport", "two-way"], "leave out one of the two"),
+        ("copilot", &["--hooks"], "these have"),
     ];
     for (agent, args, words) in table {
         let run =

@@ -43,6 +43,8 @@ pub struct AcpDecoder {
     /// What the session has cost so far, and what it had at the end of the last turn.
     cost: Option<f64>,
     cost_before: f64,
+    /// The last prompt of ours that was answered.
+    answered: u64,
 }
 
 impl Objects for AcpDecoder {
@@ -75,6 +77,10 @@ impl Objects for AcpDecoder {
             return self.error(id, error, depth, out);
         }
         match get("result") {
+            // A prompt that is answered once more: nobody waits for it.
+            Some(result) if result.get("stopReason").is_some() && self.is_answered(id) => {
+                self.stream.unknown(b"result", line, out);
+            }
             Some(result) => {
                 self.stream.last_type.set("result");
                 self.answer(id, result, depth, out);
@@ -253,6 +259,9 @@ impl AcpDecoder {
         depth: Depth,
         out: &mut Vec<EventKind>,
     ) {
+        if id.is_some_and(speak::is_hello) {
+            self.answered = 0;
+        }
         let mut session = None;
         let mut stop = None;
         let mut usage = None;
@@ -318,7 +327,7 @@ impl AcpDecoder {
             speak::About::Other => false,
             speak::About::Unknown => self.stream.in_turn,
         };
-        if !ends_turn {
+        if !ends_turn || self.is_answered(id) {
             let text = format!("a request failed: {message}");
             return self.stream.notice(NoticeLevel::Error, text, out);
         }
@@ -329,6 +338,14 @@ impl AcpDecoder {
             _ => failed(None, message),
         };
         self.end_turn(end, None, depth, out);
+    }
+
+    /// Whether that is an answer to a prompt of ours that has one already; it has from now on.
+    fn is_answered(&mut self, id: Option<Value<'_>>) -> bool {
+        let Some(turn) = id.and_then(speak::turn) else { return false };
+        let is_answered = turn <= self.answered;
+        self.answered = self.answered.max(turn);
+        is_answered
     }
 
     fn end_turn(

@@ -4,7 +4,7 @@ mod manage;
 
 use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
-use super::{Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
+use super::{AcpForm, Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
 
@@ -20,7 +20,12 @@ pub(super) static ROW: Row = Row {
     workspace: Workspace::StartedThere,
     env: &[],
     two_way: None,
-    acp: None,
+    // Older programs call it `--experimental-acp`.
+    acp: Some(AcpForm {
+        programs: &["qwen"],
+        arguments: &["--acp"],
+        logins: &[("OPENAI_API_KEY", "openai")],
+    }),
     tools: ToolsSeen::BeginningAndEnd,
     exit_codes: &[],
     limits: as_they_are,

@@ -53,6 +53,16 @@ pub(super) fn about(id: Value<'_>) -> About {
     }
 }
 
+/// Which prompt of ours the request of that id was.
+pub(super) fn turn(id: Value<'_>) -> Option<u64> {
+    id.str()?.strip_prefix(TURN)?.parse().ok()
+}
+
+/// Whether that is the first answer of an agent.
+pub(super) fn is_hello(id: Value<'_>) -> bool {
+    id.is_str(HELLO)
+}
+
 /// The session that was continued by the request of that id.
 pub(super) fn continued(id: Value<'_>) -> Option<String> {
     id.str()?.strip_prefix(CONTINUE).map(str::to_owned)
@@ -235,7 +245,8 @@ impl AcpSpeaker {
                 self.in_step = false;
                 self.go_on(out);
             }
-            raw if raw.starts_with(TURN) => {
+            // One that is answered twice says nothing about the turn that is on.
+            raw if raw.strip_prefix(TURN) == Some(self.requests.to_string().as_str()) => {
                 self.in_turn = false;
                 self.go_on(out);
             }

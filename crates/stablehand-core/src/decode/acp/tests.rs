@@ -340,7 +340,10 @@ fn the_cost_of_a_session_is_shared_among_its_turns() {
             r#"{{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{{"amount":{amount},"currency":"USD"}}}}"#
         ))
     };
-    let events = in_session(&[&cost("0.5"), &stop("end_turn"), &cost("0.75"), &stop("end_turn")]);
+    let second = stop("end_turn").replace("turn-1", "turn-2");
+    // One that is answered twice has ended once.
+    let lines = [&cost("0.5"), &stop("end_turn"), &stop("end_turn"), &cost("0.75"), &second];
+    let events = in_session(&lines.map(String::as_str));
     let costs: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
