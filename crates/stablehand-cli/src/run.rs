@@ -13,12 +13,9 @@ use crate::supervise::{Format, House, Settled, Setup};
 use plan::RunPlan;
 use stablehand::driver::{self, RunReport, RunSpec};
 use stablehand::log::Durability;
-use stablehand::recovery::{self, Next};
+use stablehand::recovery::{self, Next, Tries};
 use stablehand_core::event::SessionEnd;
-use stablehand_core::id::SessionId;
 use stablehand_core::record::Level;
-use stablehand_core::time::human;
-use std::time::Duration;
 use terminal::TerminalArgs;
 
 /// Run an agent, supervised: it cannot hang, leave processes behind or lose output.
@@ -146,6 +143,7 @@ fn supervise(
     let mut resume = plan.resume.clone();
     let mut tried = 0;
     loop {
+        spec.tries = Tries { tried, allowed: args.retries };
         let (mut report, settled) = house.run(&spec);
         if args.verify {
             verify(house, &report);
@@ -160,7 +158,11 @@ fn supervise(
             spec = RunSpec { continuations, ..plan.spec(&prompt, resume.clone())? };
             continue;
         }
-        let (after, session, again) = match recovery::next(&report, tried, args.retries) {
+        let next = recovery::next(&report, tried, args.retries);
+        if let Some(fields) = recovery::on_record(&report, tried, &next) {
+            house.log.decide(Level::Warn, "retry_scheduled", &fields, None);
+        }
+        let (after, session, again) = match next {
             Next::Stop { why } => {
                 tell(house, &report, if args.retries > 0 { why } else { "" });
                 return Ok(driver::exit_code(report.end));
@@ -170,7 +172,6 @@ fn supervise(
             Next::Continue { session, after } => (after, Some(session), false),
         };
         tried += 1;
-        announce(house, &report, tried, after, session.as_ref(), again);
         if let Some(signal) = house.rest(after) {
             return Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(2)));
         }
@@ -178,25 +179,6 @@ fn supervise(
         let next = plan.spec(text, session.or_else(|| resume.clone()))?;
         spec = RunSpec { continuations, ..next };
     }
-}
-
-fn announce(
-    house: &mut House,
-    report: &RunReport,
-    tried: u32,
-    after: Duration,
-    session: Option<&SessionId>,
-    again: bool,
-) {
-    let what = if again { "the same prompt" } else { "the continuation prompt" };
-    let fields = serde_json::json!({
-        "attempt": tried + 1,
-        "after_ms": u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
-        "session_id": session,
-        "same_prompt": again,
-        "text": format!("{}; trying again with {what} in {}", report.summary(), human(after)),
-    });
-    house.log.decide(Level::Warn, "retry_scheduled", &fields, None);
 }
 
 /// Says how it ended, where it did not end well.

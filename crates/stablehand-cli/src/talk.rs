@@ -22,6 +22,7 @@ use stablehand::Surroundings;
 use stablehand::control::{self, Receiver, Request, Requests};
 use stablehand::driver;
 use stablehand::keeper::KeeperProgram;
+use stablehand::recovery;
 use stablehand::session::{Handle, Policy, Session, SessionBuilder};
 use stablehand_core::event::SessionEnd;
 use stablehand_core::record::Level;
@@ -40,6 +41,14 @@ pub struct TalkArgs {
     /// [default: ask in a terminal, deny without]
     #[arg(long, value_enum)]
     approvals: Option<Approvals>,
+
+    /// How often a turn that hung or broke off is tried again, where that is safe
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    retries: u32,
+
+    /// What an agent is told that was interrupted after it may have changed something
+    #[arg(long, value_name = "TEXT", default_value = recovery::CONTINUE_PROMPT, hide_default_value = true)]
+    continue_prompt: String,
 
     #[command(flatten)]
     asks: AskArgs,
@@ -193,6 +202,8 @@ impl TalkArgs {
             .force(choice.force)
             .acp(choice.acp)
             .login(choice.login(agent))
+            .retries(self.retries)
+            .continue_prompt(&self.continue_prompt)
             .conversation();
         if choice.hooks {
             builder = builder.hooks(env.hook_setup()?);

@@ -84,9 +84,19 @@ fn follow(
         let Some(event) = next else { return Ok(()) };
         face.event(&event)?;
         let is_end = match event.event {
+            // Somebody cancelled the wait for another try.
+            EventKind::TurnEnded { .. } if after == After::Again => true,
             EventKind::TurnEnded { .. } => {
                 after = After::Word;
                 ends == EndOfTurn::Word
+            }
+            EventKind::ProcessSpawned { .. } if after == After::Again => {
+                after = After::Nothing;
+                false
+            }
+            EventKind::SessionEnded { again: true, .. } => {
+                after = After::Again;
+                false
             }
             EventKind::TurnContinued { .. } => {
                 after = After::Continued;
@@ -119,4 +129,6 @@ enum After {
     Nothing,
     Word,
     Continued,
+    /// It is tried again.
+    Again,
 }
