@@ -9,6 +9,7 @@ mod config;
 mod serve;
 mod through;
 
+use crate::again::AgainArgs;
 use crate::choice::ChoiceArgs;
 use crate::failure::Failure;
 use config::Editor;
@@ -19,6 +20,9 @@ use config::Editor;
 pub struct AcpArgs {
     #[command(flatten)]
     choice: ChoiceArgs,
+
+    #[command(flatten)]
+    again: AgainArgs,
 
     /// Supervise this agent, which speaks the protocol itself, and pass everything on unchanged: a
     /// command line, split as a shell would
@@ -49,6 +53,6 @@ pub fn main(args: &AcpArgs) -> Result<u8, Failure> {
     }
     match &args.through {
         Some(command) => through::main(command, choice),
-        None => serve::main(choice),
+        None => serve::main(choice, &args.again),
     }
 }

@@ -8,6 +8,7 @@
 // through `console`. The lint that forbids printing elsewhere holds here too.
 
 pub mod acp;
+pub mod again;
 pub mod ask;
 pub mod choice;
 pub mod console;

@@ -3,6 +3,7 @@
 mod plan;
 mod terminal;
 
+use crate::again::AgainArgs;
 use crate::ask::AskArgs;
 use crate::choice::ChoiceArgs;
 use crate::env::Env;
@@ -13,12 +14,9 @@ use crate::supervise::{Format, House, Settled, Setup};
 use plan::RunPlan;
 use stablehand::driver::{self, RunReport, RunSpec};
 use stablehand::log::Durability;
-use stablehand::recovery::{self, Next};
+use stablehand::recovery::{self, Next, Tries};
 use stablehand_core::event::SessionEnd;
-use stablehand_core::id::SessionId;
 use stablehand_core::record::Level;
-use stablehand_core::time::human;
-use std::time::Duration;
 use terminal::TerminalArgs;
 
 /// Run an agent, supervised: it cannot hang, leave processes behind or lose output.
@@ -36,13 +34,8 @@ pub struct RunArgs {
     #[arg(long, value_enum)]
     output_format: Option<Format>,
 
-    /// How often a run that hung or broke off is tried again, where that is safe
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    retries: u32,
-
-    /// What an agent is told that was interrupted after it may have changed something
-    #[arg(long, value_name = "TEXT", default_value = recovery::CONTINUE_PROMPT, hide_default_value = true)]
-    continue_prompt: String,
+    #[command(flatten)]
+    again: AgainArgs,
 
     /// Judge and write down what would have been done, but stop nothing
     #[arg(long)]
@@ -146,6 +139,7 @@ fn supervise(
     let mut resume = plan.resume.clone();
     let mut tried = 0;
     loop {
+        spec.tries = Tries { tried, allowed: args.again.retries };
         let (mut report, settled) = house.run(&spec);
         if args.verify {
             verify(house, &report);
@@ -160,9 +154,13 @@ fn supervise(
             spec = RunSpec { continuations, ..plan.spec(&prompt, resume.clone())? };
             continue;
         }
-        let (after, session, again) = match recovery::next(&report, tried, args.retries) {
+        let next = recovery::next(&report, tried, args.again.retries);
+        if let Some(fields) = recovery::on_record(&report, tried, &next) {
+            house.log.decide(Level::Warn, "retry_scheduled", &fields, None);
+        }
+        let (after, session, again) = match next {
             Next::Stop { why } => {
-                tell(house, &report, if args.retries > 0 { why } else { "" });
+                tell(house, &report, if args.again.retries > 0 { why } else { "" });
                 return Ok(driver::exit_code(report.end));
             }
             Next::Again { after } => (after, None, true),
@@ -170,33 +168,13 @@ fn supervise(
             Next::Continue { session, after } => (after, Some(session), false),
         };
         tried += 1;
-        announce(house, &report, tried, after, session.as_ref(), again);
         if let Some(signal) = house.rest(after) {
             return Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(2)));
         }
-        let text = if again { prompt.as_slice() } else { args.continue_prompt.as_bytes() };
+        let text = if again { prompt.as_slice() } else { args.again.continue_prompt.as_bytes() };
         let next = plan.spec(text, session.or_else(|| resume.clone()))?;
         spec = RunSpec { continuations, ..next };
     }
-}
-
-fn announce(
-    house: &mut House,
-    report: &RunReport,
-    tried: u32,
-    after: Duration,
-    session: Option<&SessionId>,
-    again: bool,
-) {
-    let what = if again { "the same prompt" } else { "the continuation prompt" };
-    let fields = serde_json::json!({
-        "attempt": tried + 1,
-        "after_ms": u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
-        "session_id": session,
-        "same_prompt": again,
-        "text": format!("{}; trying again with {what} in {}", report.summary(), human(after)),
-    });
-    house.log.decide(Level::Warn, "retry_scheduled", &fields, None);
 }
 
 /// Says how it ended, where it did not end well.

@@ -8,6 +8,7 @@
 mod show;
 pub(crate) mod turn;
 
+use crate::again::AgainArgs;
 use crate::ask::{AskArgs, Asking, Attendant};
 use crate::choice::ChoiceArgs;
 use crate::env::Env;
@@ -42,6 +43,9 @@ pub struct TalkArgs {
     /// [default: ask in a terminal, deny without]
     #[arg(long, value_enum)]
     approvals: Option<Approvals>,
+
+    #[command(flatten)]
+    again: AgainArgs,
 
     #[command(flatten)]
     asks: AskArgs,
@@ -89,7 +93,9 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     let continues = !held.continuations(agent).is_empty();
     let patience = if asks { attendant.session_patience() } else { Some(Duration::ZERO) };
     // Where nobody sits, the rules decide alone, and at once.
-    let builder = held.apply(builder(&args.choice, &env, policy)?, agent).patience(patience);
+    let builder = held
+        .apply(args.again.apply(builder(&args.choice, &env, policy)?), agent)
+        .patience(patience);
     let builder = match redaction {
         Some(redaction) => builder.redact(redaction),
         None => builder,

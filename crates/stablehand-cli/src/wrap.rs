@@ -17,6 +17,7 @@ use stablehand::agent::{Agent, Form, Plan, PlanRequest};
 use stablehand::continuation::Continuations;
 use stablehand::driver::{self, Approvals, RunReport, RunSpec, Stages};
 use stablehand::log::Durability;
+use stablehand::recovery::Tries;
 use stablehand_core::event::SessionEnd;
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
@@ -139,6 +140,7 @@ impl Wrap {
             verify: false,
             terminal: None,
             continuations: Continuations::default(),
+            tries: Tries::default(),
         };
         let (report, settled) = house.run(&spec);
         complain(house, &report);

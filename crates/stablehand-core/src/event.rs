@@ -293,6 +293,9 @@ pub enum EventKind {
         /// The end of the agent's standard error, for a failure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stderr_tail: Option<String>,
+        /// Whether another run follows by itself, because this one hung or broke off.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
     },
 }
 

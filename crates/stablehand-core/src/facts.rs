@@ -90,6 +90,13 @@ impl Facts {
         }
     }
 
+    /// A further prompt was given in the same stream: what ended was an earlier turn, and what may
+    /// have been changed that one changed.
+    pub fn prompted(&mut self) {
+        self.result = None;
+        self.progress = self.progress.min(Progress::Started);
+    }
+
     /// What only the line itself shows, where no newline ended it: that the stream ended in the
     /// middle of it.
     pub fn saw_cut_line(&mut self, line: &Line<'_>, scan: &Scan<'_>) {

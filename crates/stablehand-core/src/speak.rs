@@ -58,13 +58,13 @@ impl Prompt {
 
     /// The prompt for an agent that takes no images: it is told what it was not shown.
     pub fn in_words(&self) -> String {
-        let mut text = self.text.clone();
-        for image in &self.images {
-            let gap = if text.is_empty() { "" } else { "\n\n" };
+        let named = |image: &Image| {
             let mime = crate::text::excerpt(image.mime.as_bytes(), 64);
-            text.push_str(&format!("{gap}[an image ({mime}) that you cannot be shown]"));
-        }
-        text
+            format!("[an image ({mime}) that you cannot be shown]")
+        };
+        let text = Some(self.text.clone()).filter(|text| !text.is_empty());
+        let parts: Vec<_> = text.into_iter().chain(self.images.iter().map(named)).collect();
+        parts.join("\n\n")
     }
 }
 

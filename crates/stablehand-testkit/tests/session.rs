@@ -282,3 +282,33 @@ fn servers_of_tools_are_given_to_who_takes_them_and_secrets_are_not_written_down
         assert_eq!(log.contains("/bin/oats") || argv.contains("/bin/oats"), agent != Agent::Cursor);
     }
 }
+
+#[test]
+fn a_cancel_ends_the_wait_for_another_try_and_the_next_prompt_is_another_turn() {
+    let place = tempfile::tempdir().unwrap();
+    let script = "read-stdin\ninit s1\nassistant so\nexit 3\n---\n\
+                  read-stdin\ninit s1\nassistant yes\nresult yes\n";
+    let builder = session(place.path(), script).prompt("go").conversation().retries(3);
+    let mut session = builder.start().unwrap();
+    let handle = session.handle();
+    let mut ends = Vec::new();
+    for event in session.events() {
+        match event.event {
+            EventKind::SessionEnded { again: true, .. } => handle.cancel(),
+            EventKind::TurnEnded { end, .. } => {
+                if ends.is_empty() {
+                    handle.prompt("something else");
+                    handle.finish();
+                }
+                ends.push(end);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(ends, [TurnEnd::Cancelled, TurnEnd::Done]);
+    let stdin = std::fs::read_to_string(place.path().join("record/2.stdin")).unwrap();
+    assert_eq!(stdin, "something else");
+    assert!(session.wait().unwrap().is_success());
+    let differences = stablehand_testkit::judged::differences_below(place.path());
+    assert_eq!(differences, "", "judged again, the log differs");
+}

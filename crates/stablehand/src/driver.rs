@@ -41,6 +41,7 @@ use crate::continuation::Continuations;
 use crate::control::Requests;
 use crate::keeper::{Keeper, KeeperProgram, Launch, SpawnError};
 use crate::log::Log;
+use crate::recovery::{self, Tries};
 use crate::sink::PassThrough;
 pub use stablehand_core::facts::{Facts, Progress};
 
@@ -122,6 +123,8 @@ pub struct RunSpec {
     pub terminal: Option<TerminalRun>,
     /// When the agent is told to go on after a turn that ended well.
     pub continuations: Continuations,
+    /// How often it may be tried again, where it hangs or breaks off.
+    pub tries: Tries,
 }
 
 /// Who is shown what, while the run goes on.
@@ -315,7 +318,7 @@ impl Driver<'_> {
         self.end_services();
         let end = self.conclude();
         let continued = self.continue_session(end);
-        let report = RunReport {
+        let mut report = RunReport {
             end,
             exit: self.exit.unwrap_or(ProcessExit::Unknown),
             forced: self.stop.reason().is_some(),
@@ -336,7 +339,16 @@ impl Driver<'_> {
             finished: self.talk.as_ref().is_none_or(Talk::is_last),
             continuations: std::mem::take(&mut self.onward.rules),
             continued,
+            prompt: self.talk.as_mut().and_then(Talk::take_prompt),
+            // A later turn of the same process has not been tried yet.
+            tried: match &self.talk {
+                Some(talk) if talk.prompts() > 1 => 0,
+                _ => self.spec.tries.tried,
+            },
+            again: false,
         };
+        let next = recovery::next(&report, report.tried, self.spec.tries.allowed);
+        report.again = report.continued.is_none() && !matches!(next, recovery::Next::Stop { .. });
         let report = report.with_last_words(self.log, self.began, self.spec.dialect);
         let report = report.redacted(self.log);
         report.write_down(self.log);

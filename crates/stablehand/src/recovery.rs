@@ -8,6 +8,7 @@ use crate::driver::{Progress, RunReport};
 use stablehand_core::decode::failure_of;
 use stablehand_core::event::{FailureKind, SessionEnd};
 use stablehand_core::id::{SessionId, digest64};
+use stablehand_core::time::{human, millis};
 use std::time::Duration;
 
 /// The prompt after an interruption, unless the user has another.
@@ -45,6 +46,33 @@ pub enum Next {
         /// After so long.
         after: Duration,
     },
+}
+
+/// How often something was tried again, and may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tries {
+    /// How many further tries there have been.
+    pub tried: u32,
+    /// How many there may be.
+    pub allowed: u32,
+}
+
+/// What the log says of a further try: the fields of `retry_scheduled`. Nothing where there is none.
+pub fn on_record(report: &RunReport, tried: u32, next: &Next) -> Option<serde_json::Value> {
+    let (after, session, same) = match next {
+        Next::Stop { .. } => return None,
+        Next::Again { after } => (*after, None, true),
+        Next::AgainInSession { session, after } => (*after, Some(session), true),
+        Next::Continue { session, after } => (*after, Some(session), false),
+    };
+    let what = if same { "the same prompt" } else { "the continuation prompt" };
+    Some(serde_json::json!({
+        "attempt": tried.saturating_add(2),
+        "after_ms": millis(after),
+        "session_id": session,
+        "same_prompt": same,
+        "text": format!("{}; trying again with {what} in {}", report.summary(), human(after)),
+    }))
 }
 
 /// Decides what comes after a run. `tried` is how many further tries there have been.
@@ -136,6 +164,9 @@ mod tests {
             finished: true,
             continuations: Continuations::default(),
             continued: None,
+            prompt: None,
+            tried: 0,
+            again: false,
         }
     }
 

@@ -8,6 +8,7 @@
 //! Owns the thread on which the driver runs, and the order of its runs. What a run is, is the
 //! driver's ([`crate::driver`]).
 
+mod again;
 mod build;
 mod queue;
 mod runs;

@@ -19,6 +19,7 @@ mod turn;
 mod updates;
 mod worker;
 
+use crate::again::AgainArgs;
 use crate::choice::ChoiceArgs;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -66,6 +67,7 @@ const LOGIN: &str = "agent-login";
 pub(super) struct House {
     env: Env,
     choice: ChoiceArgs,
+    again: AgainArgs,
     agent: Agent,
     program: PathBuf,
     book: Book,
@@ -94,6 +96,7 @@ impl House {
 struct Door {
     env: Env,
     choice: ChoiceArgs,
+    again: AgainArgs,
     agent: Agent,
     program: PathBuf,
     book: Book,
@@ -117,7 +120,7 @@ enum End {
 }
 
 /// Serves one editor; the exit status.
-pub(super) fn main(choice: &ChoiceArgs) -> Result<u8, Failure> {
+pub(super) fn main(choice: &ChoiceArgs, again: &AgainArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
     let io = |error: std::io::Error| Failure::new(format!("failed to set up our streams: {error}"));
     let agent = choice.agent()?;
@@ -132,6 +135,7 @@ pub(super) fn main(choice: &ChoiceArgs) -> Result<u8, Failure> {
         book: Book::new(&env.state()?),
         env,
         choice: choice.clone(),
+        again: again.clone(),
         agent,
         program,
         screen,
@@ -274,6 +278,7 @@ impl Door {
             Arc::new(House {
                 env: self.env.clone(),
                 choice: self.choice.clone(),
+                again: self.again.clone(),
                 agent: self.agent,
                 program: self.program.clone(),
                 book: self.book.clone(),

@@ -13,6 +13,7 @@ use stablehand::driver::{Approvals, RunSpec, Stages, TalkSpec, TerminalRun};
 use stablehand::hooks::{HookRun, HookWish, MOST_CONTEXT};
 use stablehand::keeper::Transport;
 use stablehand::lease::Lease;
+use stablehand::recovery::Tries;
 use stablehand::redact::Redaction;
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
@@ -164,6 +165,7 @@ impl RunPlan {
             verify: self.verify,
             terminal,
             continuations: self.continuations.clone(),
+            tries: Tries::default(),
         })
     }
 

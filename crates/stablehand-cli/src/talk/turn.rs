@@ -41,6 +41,8 @@ enum After {
     Nothing,
     Word,
     Continued,
+    /// It is tried again.
+    Again,
 }
 
 impl TurnWatch {
@@ -51,9 +53,19 @@ impl TurnWatch {
     /// Whether a turn is over with this event.
     pub(crate) fn is_over(&mut self, event: &Event) -> bool {
         let is_over = match event.event {
+            // Somebody cancelled the wait for another try.
+            EventKind::TurnEnded { .. } if self.after == After::Again => true,
             EventKind::TurnEnded { .. } => {
                 self.after = After::Word;
                 self.ends == EndOfTurn::Word
+            }
+            EventKind::ProcessSpawned { .. } if self.after == After::Again => {
+                self.after = After::Nothing;
+                false
+            }
+            EventKind::SessionEnded { again: true, .. } => {
+                self.after = After::Again;
+                false
             }
             EventKind::TurnContinued { .. } => {
                 self.after = After::Continued;

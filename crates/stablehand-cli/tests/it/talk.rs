@@ -2,6 +2,8 @@
 //!
 //! The agents are shims that play scenes in the two dialects that listen while they work.
 
+mod retries;
+
 use crate::support::{bins, secs};
 use nix::sys::signal::Signal;
 use serde_json::Value;

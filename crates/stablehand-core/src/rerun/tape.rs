@@ -196,6 +196,9 @@ impl Tape {
             "run_ended" => take(Step::Ended { at }),
             _ => {
                 if let Some(input) = told(message, fields) {
+                    if matches!(input, Input::Prompted) {
+                        self.facts.prompted();
+                    }
                     take(Step::Told { input, at });
                 }
                 if let Some(decision) = Decision::of_record(message, fields) {

@@ -61,6 +61,7 @@ fn turns_add_up_and_what_is_cut_off_is_said_to_be() {
         last_text: None,
         usage: None,
         stderr_tail: None,
+        again: false,
     });
     assert_eq!(transcript.end, Some(SessionEnd::Hung));
     assert_eq!(transcript.running().count(), 0);

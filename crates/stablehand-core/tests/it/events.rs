@@ -215,6 +215,7 @@ fn samples() -> Vec<EventKind> {
             ended_by: EndedBy::Supervisor,
             last_text: tail.clone(),
             usage: tail.is_some().then(|| usages()[1]),
+            again: tail.is_some(),
             stderr_tail: tail,
         });
     }

@@ -18,6 +18,7 @@ use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Judgement;
 use stablehand_core::record::{Level, Record};
 use stablehand_core::replay::EventReader;
+use stablehand_core::speak::Prompt;
 use stablehand_core::time::millis;
 use std::time::Duration;
 
@@ -82,6 +83,12 @@ pub struct RunReport {
     pub continuations: Continuations,
     /// The session is to be resumed with this.
     pub continued: Option<Continued>,
+    /// The prompt that was given last, in a conversation.
+    pub prompt: Option<Prompt>,
+    /// How often the turn that was on has been tried again.
+    pub tried: u32,
+    /// It is tried again.
+    pub again: bool,
 }
 
 /// What the agent says went wrong.
@@ -166,6 +173,9 @@ impl RunReport {
             finished: true,
             continuations: Continuations::default(),
             continued: None,
+            prompt: None,
+            tried: 0,
+            again: false,
         }
     }
 
@@ -236,6 +246,7 @@ impl RunReport {
                 SessionEnd::Success => None,
                 _ => self.stderr_tail.clone(),
             },
+            again: self.again,
         };
         let fields = json!({
             "outcome": self.end.end,

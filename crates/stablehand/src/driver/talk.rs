@@ -91,6 +91,9 @@ pub(super) struct Talk {
     context: Option<String>,
     /// A turn is on.
     turn: bool,
+    /// The prompt that was given last, and how many there were.
+    prompt: Option<Prompt>,
+    prompts: u32,
     /// No prompt comes any more.
     last: bool,
     /// Questions that came with the last chunk.
@@ -121,6 +124,8 @@ impl Talk {
             speaker,
             context: spec.context.clone(),
             turn: false,
+            prompt: None,
+            prompts: 0,
             last: !spec.stays,
             asked: Vec::new(),
             settled: Vec::new(),
@@ -192,6 +197,16 @@ impl Talk {
         }
     }
 
+    /// The prompt that was given last.
+    pub(super) fn take_prompt(&mut self) -> Option<Prompt> {
+        self.prompt.take()
+    }
+
+    /// How many prompts there were.
+    pub(super) fn prompts(&self) -> u32 {
+        self.prompts
+    }
+
     /// When something is due.
     pub(super) fn deadline(&self) -> Option<Moment> {
         self.cancel_by
@@ -234,6 +249,8 @@ impl Driver<'_> {
         let Some(talk) = &mut self.talk else { return };
         talk.turn = true;
         talk.cancelled = false;
+        talk.prompts = talk.prompts.saturating_add(1);
+        talk.prompt = Some(prompt.clone());
         let fields = notes::prompt(&prompt.text, &prompt.images);
         self.log.decide(Level::Debug, "prompt_given", &fields, None);
         if let Some(context) = talk.context.take() {
@@ -448,6 +465,7 @@ impl Driver<'_> {
             Request::Prompt(prompt) => {
                 self.tell(Input::Resting(false), now);
                 self.tell(Input::Prompted, now);
+                self.facts.prompted();
                 self.give_prompt(prompt);
             }
             Request::Finish => {

@@ -12,6 +12,7 @@ use crate::gate::{Attendance, Gate};
 use crate::hooks::{HookError, HookSetup};
 use crate::keeper::KeeperProgram;
 use crate::log::{Durability, Listener, Log, LogError, LogOptions};
+use crate::recovery::{CONTINUE_PROMPT, Tries};
 use crate::redact::{Redacting, Redaction};
 use crate::surroundings::{Surroundings, is_initialised};
 use stablehand_core::id::SessionId;
@@ -118,6 +119,8 @@ pub struct SessionBuilder {
     warnings: Vec<String>,
     redaction: Option<Redaction>,
     hooks: Option<HookSetup>,
+    retries: u32,
+    continue_prompt: String,
 }
 
 impl SessionBuilder {
@@ -142,6 +145,8 @@ impl SessionBuilder {
             warnings: Vec::new(),
             redaction: None,
             hooks: None,
+            retries: 0,
+            continue_prompt: CONTINUE_PROMPT.to_owned(),
         }
     }
 
@@ -255,6 +260,21 @@ impl SessionBuilder {
     /// another one follows, also in a session of one prompt.
     pub fn continuations(mut self, rules: Continuations) -> Self {
         self.continuations = rules;
+        self
+    }
+
+    /// How often a turn that hung or broke off is tried again, where [`crate::recovery::next`] says
+    /// that this is safe; never where nobody says so. The session's end is told with `again` then, and
+    /// what follows is the same turn. [`Handle::cancel`] ends the wait.
+    pub fn retries(mut self, allowed: u32) -> Self {
+        self.retries = allowed;
+        self
+    }
+
+    /// What an agent is told that was interrupted after it may have changed something;
+    /// [`CONTINUE_PROMPT`] where nobody says otherwise.
+    pub fn continue_prompt(mut self, text: impl Into<String>) -> Self {
+        self.continue_prompt = text.into();
         self
     }
 
@@ -478,6 +498,8 @@ impl SessionBuilder {
             context: self.context,
             continuations: self.continuations,
             hooks: self.hooks,
+            tries: Tries { tried: 0, allowed: self.retries },
+            continue_prompt: self.continue_prompt,
         };
         // Refused now rather than on a thread that nobody looks at.
         runs.spec(&Prompt::default())?;

@@ -1,5 +1,6 @@
 //! The runs of one session: one process for all turns, or one for each.
 
+use super::again::Again;
 use super::build::StartError;
 use crate::agent::{Agent, Form, PlanRequest};
 use crate::continuation::Continuations;
@@ -8,6 +9,7 @@ use crate::driver::{self, Approvals, Faces, RunReport, RunSpec, Stages, TalkSpec
 use crate::hooks::{HookError, HookRun, HookSetup, HookWish, MOST_CONTEXT};
 use crate::keeper::KeeperProgram;
 use crate::log::Log;
+use crate::recovery::Tries;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand_core::Dialect;
 use stablehand_core::event::SessionEnd;
@@ -38,6 +40,9 @@ pub(super) struct Runs {
     pub(super) continuations: Continuations,
     /// How its hooks reach us, where they are to.
     pub(super) hooks: Option<HookSetup>,
+    /// How often the turn that is on was tried again, and may be.
+    pub(super) tries: Tries,
+    pub(super) continue_prompt: String,
 }
 
 /// What comes after a run.
@@ -85,6 +90,18 @@ impl Runs {
             // that takes a single turn.
             let continued = report.continued.take();
             self.continuations = std::mem::take(&mut report.continuations);
+            if continued.is_none() && report.again {
+                let given = report.prompt.take().unwrap_or(prompt_now);
+                match self.again(given, &mut report, log, requests) {
+                    Again::With(next) => {
+                        prompt = Some(next);
+                        continue;
+                    }
+                    Again::Not => {}
+                    Again::Ended => return report,
+                }
+            }
+            self.tries.tried = 0;
             let finished = self.request.form.listens() && report.finished;
             let over = !self.conversation || finished || is_final(&report);
             if over && continued.is_none() {
@@ -166,6 +183,7 @@ impl Runs {
             verify: false,
             terminal: None,
             continuations: self.continuations.clone(),
+            tries: self.tries,
         })
     }
 }

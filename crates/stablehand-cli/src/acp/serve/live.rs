@@ -104,7 +104,7 @@ impl Live {
         let continues = !held.continuations(agent).is_empty();
         // The editor's person answers when he likes; meanwhile no limit runs.
         let builder = held
-            .apply(talk::builder(&choice, &house.env, policy)?, agent)
+            .apply(house.again.apply(talk::builder(&choice, &house.env, policy)?), agent)
             .patience(None)
             .mcp_servers(start.servers.clone());
         let builder = match choice.redaction() {

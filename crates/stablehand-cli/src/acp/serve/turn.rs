@@ -78,7 +78,12 @@ impl Turn {
     /// Takes the next event; how the turn ended, if it did.
     pub(super) fn heard(&mut self, event: &Event, is_over: bool) -> Option<Ended> {
         match &event.event {
-            EventKind::ProcessSpawned { .. } => self.bereaved = None,
+            EventKind::ProcessSpawned { .. } => {
+                self.bereaved = None;
+                // What came before was tried again.
+                self.verdict = None;
+                self.end = None;
+            }
             EventKind::TurnStarted { .. } | EventKind::ItemStarted { .. } => self.is_heard = true,
             EventKind::TurnEnded { end, .. } => {
                 self.is_heard = true;

@@ -81,6 +81,9 @@ impl Writer {
         if let Some(fields) = fields {
             self.decide("monitor_told", &fields);
         }
+        if matches!(input, Input::Prompted) {
+            self.facts.prompted();
+        }
         let mut actions = Vec::new();
         self.monitor.handle(input, self.now, &mut actions);
         self.act(actions);

@@ -1,0 +1,98 @@
+//! A turn that hung or broke off, once more: the wait before it, and who may end that wait.
+//!
+//! Whether it is safe, and with which words, is [`recovery::next`]'s; the runs are [`super::runs`]'.
+
+use super::runs::Runs;
+use crate::control::{Request, Requests};
+use crate::driver::{Ending, RunReport};
+use crate::log::Log;
+use crate::recovery::{self, Next};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use stablehand_core::event::{EndedBy, EventKind, SessionEnd, TurnEnd};
+use stablehand_core::record::Level;
+use stablehand_core::speak::Prompt;
+use std::time::{Duration, Instant};
+
+/// What became of another try.
+#[derive(Debug)]
+pub(super) enum Again {
+    /// The agent is asked this.
+    With(Prompt),
+    /// Somebody cancelled it: the turn is over.
+    Not,
+    /// Somebody ended everything.
+    Ended,
+}
+
+impl Runs {
+    /// Announces another try of a turn, and waits for its time.
+    pub(super) fn again(
+        &mut self,
+        given: Prompt,
+        report: &mut RunReport,
+        log: &mut Log,
+        requests: &Requests,
+    ) -> Again {
+        let next = recovery::next(report, report.tried, self.tries.allowed);
+        let Some(fields) = recovery::on_record(report, report.tried, &next) else {
+            return Again::Not;
+        };
+        log.decide(Level::Warn, "retry_scheduled", &fields, None);
+        log.flush();
+        let (after, session, prompt) = match next {
+            Next::Stop { .. } => return Again::Not,
+            Next::Again { after } => (after, None, given),
+            Next::AgainInSession { session, after } => (after, Some(session), given),
+            Next::Continue { session, after } => {
+                (after, Some(session), self.continue_prompt.as_str().into())
+            }
+        };
+        let ended = |end, signal| Ending { end, by: EndedBy::Person, signal };
+        match wait(after, requests) {
+            None => {}
+            Some(Request::Stop { signal }) => {
+                report.end = ended(SessionEnd::Interrupted, Some(signal));
+                return Again::Ended;
+            }
+            Some(Request::ReaderGone) => {
+                report.end = ended(SessionEnd::ReaderGone, None);
+                return Again::Ended;
+            }
+            Some(_) => {
+                let end = TurnEnd::Cancelled;
+                let event =
+                    EventKind::TurnEnded { end, text: None, usage: None, duration_ms: None };
+                let fields = serde_json::json!({ "text": "the turn is not tried again" });
+                log.decide(Level::Info, "retry_cancelled", &fields, Some(&event));
+                log.flush();
+                return Again::Not;
+            }
+        }
+        self.tries.tried = report.tried.saturating_add(1);
+        if session.is_some() {
+            self.request.resume = session;
+            self.request.continue_latest = false;
+        }
+        Again::With(prompt)
+    }
+}
+
+/// Waits, unless somebody says otherwise. Prompts and the end of them keep their places.
+fn wait(how_long: Duration, requests: &Requests) -> Option<Request> {
+    let until = Instant::now() + how_long;
+    let ends = |request: &Request| {
+        matches!(request, Request::Cancel | Request::Stop { .. } | Request::ReaderGone)
+    };
+    loop {
+        if let Some(request) = requests.take(ends) {
+            return Some(request);
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return None;
+        }
+        let mut fds = [PollFd::new(requests.fd(), PollFlags::POLLIN)];
+        let bound = PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX);
+        let _interrupted = poll(&mut fds, bound);
+    }
+}
