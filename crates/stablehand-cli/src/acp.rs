@@ -8,6 +8,7 @@
 mod config;
 mod serve;
 mod through;
+mod words;
 
 use crate::choice::ChoiceArgs;
 use crate::failure::Failure;

@@ -18,6 +18,8 @@ mod inform;
 mod notes;
 mod onward;
 mod prompt;
+mod relay;
+mod relay_rules;
 mod select;
 mod status;
 mod stop;
@@ -47,6 +49,7 @@ use approvals::Questions;
 use hooks::HookServer;
 use onward::Onward;
 use prompt::PromptWriter;
+use relay::Relay;
 use stablehand_core::Dialect;
 use stablehand_core::event::{EventKind, ProcessExit, SessionEnd};
 use stablehand_core::id::{RunId, SessionId};
@@ -131,6 +134,9 @@ pub struct Faces {
     pub stderr: Option<PassThrough>,
     /// What it is doing.
     pub status: Option<StatusCell>,
+    /// A client that speaks to the agent itself: what it says, which is passed on as it is. What the
+    /// agent says goes to standard output, which must then be [apart](PassThrough::apart).
+    pub client: Option<std::os::fd::OwnedFd>,
 }
 
 /// Runs an agent from spawn to reaped.
@@ -165,7 +171,9 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 let speaker = spec.dialect.speaker(&talk.opening)?;
                 Some(Talk::new(talk, speaker))
             });
-            let (prompt, terminal) = terminal::split_input(spec, pipes.stdin, talk.is_some());
+            let relay = faces.client.take().map(|client| Relay::new(client, Default::default()));
+            let listens = talk.is_some() || relay.is_some();
+            let (prompt, terminal) = terminal::split_input(spec, pipes.stdin, listens);
             let mut driver = Driver {
                 clock,
                 monitor: Monitor::new(spec.limits.clone(), stablehand_core::Moment::START),
@@ -174,6 +182,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 prompt,
                 terminal,
                 talk,
+                relay,
                 questions: Questions::new(&spec.approvals),
                 hooks,
                 onward: Onward::new(spec.continuations.clone(), spec.dialect, began),
@@ -185,7 +194,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 leaked: Vec::new(),
                 survivors: Vec::new(),
                 sample: None,
-                lease,
+                leases: lease.into_iter().collect(),
                 judged: None,
                 congested: false,
                 held_since: None,
@@ -204,6 +213,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 driver.monitor.redact(std::sync::Arc::clone(&redaction.redactor));
             }
             driver.open_talk();
+            driver.open_relay();
             driver.run()
         }
         Err(error) => could_not_start(spec, log, error),
@@ -231,6 +241,8 @@ struct Driver<'a> {
     prompt: PromptWriter,
     /// The conversation, where there is one.
     talk: Option<Talk>,
+    /// The agent's own client, where it has one.
+    relay: Option<Relay>,
     /// What somebody has to answer.
     questions: Questions,
     /// Where its hooks call, when they are wanted.
@@ -247,7 +259,7 @@ struct Driver<'a> {
     survivors: Vec<stablehand_core::event::ProcessRow>,
     /// A look at the tree's processor time that is under way.
     sample: Option<act::Sample>,
-    lease: Option<crate::lease::Lease>,
+    leases: Vec<(SessionId, crate::lease::Lease)>,
     judged: Option<stablehand_core::monitor::Judgement>,
     shown: Shown,
     /// The disk is full and a reader far behind: the agent has to wait, and knows nothing of it.
@@ -288,6 +300,7 @@ impl Driver<'_> {
             self.wait();
             self.act();
             self.advance_talk();
+            self.advance_relay();
             self.advance_hooks();
             self.advance_questions();
             self.judge_if_due();
@@ -332,6 +345,7 @@ impl Driver<'_> {
         };
         let report = report.with_last_words(self.log, self.began, self.spec.dialect);
         let report = report.redacted(self.log);
+        self.answer_for_agent(&report);
         report.write_down(self.log);
         report
     }
@@ -349,7 +363,11 @@ impl Driver<'_> {
                 signal: None,
             };
         }
-        ending::conclude(&self.facts, self.stop.reason(), self.judged.as_ref())
+        let ending = ending::conclude(&self.facts, self.stop.reason(), self.judged.as_ref());
+        match &self.relay {
+            Some(relay) => ending::with_client(ending, self.stop.reason(), relay),
+            None => ending,
+        }
     }
 }
 

@@ -5,6 +5,8 @@
 //! fault may fail a test, never hang it or leave a process.
 
 #[cfg(test)]
+mod acp_through;
+#[cfg(test)]
 mod again;
 #[cfg(test)]
 mod approvals;

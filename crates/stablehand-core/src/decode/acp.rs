@@ -9,6 +9,7 @@
 mod calls;
 mod content;
 mod question;
+mod relay;
 mod speak;
 
 use super::Depth;
@@ -21,7 +22,9 @@ use crate::json::{Object, Value};
 use crate::line::Line;
 use calls::Calls;
 use question::id_text;
+use std::collections::VecDeque;
 
+pub use relay::{AcpRelay, ClientWord};
 pub use speak::AcpSpeaker;
 
 /// The code of an error that says: log in first.
@@ -41,6 +44,21 @@ pub struct AcpDecoder {
     /// What the session has cost so far, and what it had at the end of the last turn.
     cost: Option<f64>,
     cost_before: f64,
+    /// What a client of the agent's asked, where we hear it, and has no answer to.
+    overheard: VecDeque<(String, Wish)>,
+}
+
+/// So many requests of a client are remembered.
+const MOST_OVERHEARD: usize = 1024;
+
+/// What a client wants of the agent, as far as the answer does not say it.
+#[derive(Debug)]
+enum Wish {
+    /// A turn.
+    Turn,
+    /// To go on with this session.
+    Continue(String),
+    Other,
 }
 
 impl Objects for AcpDecoder {
@@ -50,6 +68,23 @@ impl Objects for AcpDecoder {
 
     fn last_type(&self) -> &str {
         self.stream.last_type.as_str()
+    }
+
+    fn overhear(&mut self, object: &Object<'_>) {
+        let id = object.get("id").filter(|id| !id.is_null());
+        let (Some(id), Some(method)) = (id, object.get("method").and_then(Value::string)) else {
+            return;
+        };
+        let session = || first(object.get("params")?, &["sessionId"]);
+        let wish = match (method.as_str(), session()) {
+            ("session/prompt", _) => Wish::Turn,
+            ("session/load" | "session/resume", Some(session)) => Wish::Continue(session),
+            _ => Wish::Other,
+        };
+        if self.overheard.len() == MOST_OVERHEARD {
+            self.overheard.pop_front();
+        }
+        self.overheard.push_back((relay::key(id), wish));
     }
 
     fn object(
@@ -247,6 +282,7 @@ impl AcpDecoder {
         depth: Depth,
         out: &mut Vec<EventKind>,
     ) {
+        let wish = self.wish_of(id);
         let mut session = None;
         let mut stop = None;
         let mut usage = None;
@@ -272,6 +308,9 @@ impl AcpDecoder {
         if let Some(session) = session {
             self.is_live = true;
             self.name_session(session.string(), out);
+        } else if let Some(Wish::Continue(session)) = wish {
+            self.is_live = true;
+            self.name_session(Some(session), out);
         } else if let Some(session) = id.and_then(speak::continued) {
             self.is_live = true;
             self.name_session(Some(session), out);
@@ -287,8 +326,21 @@ impl AcpDecoder {
                     failed(None, format!("the turn stopped: {}", String::from_utf8_lossy(other)))
                 }
             };
+            if self.overheard.iter().any(|(_, wish)| matches!(wish, Wish::Turn)) {
+                // A client may have turns of several sessions on; they are one until the last ends.
+                let word = String::from_utf8_lossy(stop);
+                let text = format!("a turn of one of several sessions ended: {word}");
+                return self.stream.notice(NoticeLevel::Info, text, out);
+            }
             self.end_turn(end, usage.map(tokens), depth, out);
         }
+    }
+
+    /// What a client wanted by the request of that id, where we heard it.
+    fn wish_of(&mut self, id: Option<Value<'_>>) -> Option<Wish> {
+        let key = relay::key(id?);
+        let place = self.overheard.iter().position(|(open, _)| *open == key)?;
+        self.overheard.remove(place).map(|(_, wish)| wish)
     }
 
     fn error(
@@ -307,10 +359,13 @@ impl AcpDecoder {
         }
         let code = error.get("code").and_then(Value::i64);
         let about = id.map_or(speak::About::Unknown, speak::about);
-        let ends_turn = match about {
-            speak::About::Needed => true,
-            speak::About::Other => false,
-            speak::About::Unknown => self.stream.in_turn,
+        let wish = self.wish_of(id);
+        let others = self.overheard.iter().any(|(_, wish)| matches!(wish, Wish::Turn));
+        let ends_turn = match (about, wish) {
+            (_, Some(Wish::Turn)) => !others,
+            (_, Some(_)) | (speak::About::Other, None) => false,
+            (speak::About::Needed, None) => true,
+            (speak::About::Unknown, None) => self.stream.in_turn,
         };
         if !ends_turn {
             let text = format!("a request failed: {message}");

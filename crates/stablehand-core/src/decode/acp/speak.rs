@@ -392,7 +392,7 @@ fn option_of<'a>(result: Value<'a>, category: &str) -> Option<Value<'a>> {
     options.find(|it| it.get("category").is_some_and(|it| it.is_str(category)))
 }
 
-fn cancel(session: &str, out: &mut Vec<u8>) {
+pub(super) fn cancel(session: &str, out: &mut Vec<u8>) {
     let params = json!({ "sessionId": session });
     line(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params }), out);
 }
@@ -401,7 +401,7 @@ fn request(id: &str, method: &str, params: &serde_json::Value, out: &mut Vec<u8>
     line(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }), out);
 }
 
-fn line(value: &serde_json::Value, out: &mut Vec<u8>) {
+pub(super) fn line(value: &serde_json::Value, out: &mut Vec<u8>) {
     out.extend_from_slice(value.to_string().as_bytes());
     out.push(b'\n');
 }
