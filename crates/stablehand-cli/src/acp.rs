@@ -17,9 +17,6 @@ use config::Editor;
 /// Be an agent of the Agent Client Protocol on standard input and output, for editors.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = crate::failure::EXIT_CODES)]
-#[command(mut_arg("prompt", |arg| arg.hide(true)))]
-#[command(mut_arg("resume", |arg| arg.hide(true)))]
-#[command(mut_arg("continue_latest", |arg| arg.hide(true)))]
 pub struct AcpArgs {
     #[command(flatten)]
     choice: ChoiceArgs,

@@ -52,7 +52,8 @@ pub(super) fn converse(running: &mut Running<'_>, said: &[(&str, &str)]) {
 
 /// The answer to a request of that id.
 pub(super) fn answers(run: &Finished, id: u64) -> Vec<Value> {
-    let all = run.stdout_text().lines().filter_map(|line| serde_json::from_str(line).ok());
+    let text = run.stdout_text();
+    let all = text.lines().filter_map(|line| serde_json::from_str(line).ok());
     all.filter(|line: &Value| line["id"] == id && line.get("method").is_none()).collect()
 }
 
@@ -98,17 +99,9 @@ fn a_conversation_is_a_run_like_any_other() {
     assert_eq!(log.one("session_started")["session_id"], "s1");
     assert_eq!(log.one("client_left")["open"], 0);
     assert!(!log.has("hang_detected"), "{:?}", log.names());
-    let shown = env.stablehand("sessions").args(["show", "--log-dir"]).finish_alone_of(&env);
-    assert!(shown.contains("Fed."), "{shown}");
-}
-
-trait Shown {
-    fn finish_alone_of(self, env: &TestEnv) -> String;
-}
-
-impl Shown for Run<'_> {
-    fn finish_alone_of(self, env: &TestEnv) -> String {
-        let folder = env.log_dir().display().to_string();
-        self.args([folder.as_str()]).finish().stdout_text()
-    }
+    let id = log.one("session_started")["session_id"].as_str().unwrap().to_owned();
+    let shown = env.stablehand("sessions").args(["show", &id]);
+    let shown = shown.args(["--log-dir", &env.log_dir().display().to_string()]).finish();
+    assert!(shown.stdout_text().contains("Fed."), "{shown:?}");
+    assert!(shown.stdout_text().contains("feed the ponies"), "{shown:?}");
 }

@@ -373,7 +373,8 @@ impl Driver<'_> {
     /// The agent is gone: whoever still waits for an answer gets one.
     pub(super) fn answer_for_agent(&mut self, report: &RunReport) {
         let Some(relay) = &mut self.relay else { return };
-        if relay.state.unanswered() == 0 {
+        // Whoever has left waits for nothing.
+        if relay.left.is_some() || relay.state.unanswered() == 0 {
             return;
         }
         let about = json!({

@@ -158,10 +158,15 @@ impl AcpRelay {
         for open in std::mem::take(&mut self.asked) {
             let data = json!({ "stablehand": about });
             let error = json!({ "code": -32603, "message": message, "data": data });
-            let answer = json!({ "jsonrpc": "2.0", "id": open.id, "error": error });
-            super::speak::line(&answer, out);
+            answer(&open.id, "error", &error, out);
         }
     }
+}
+
+/// An answer to a request of that id, which is given back as it was written.
+fn answer(id: &RawValue, how: &str, what: &serde_json::Value, out: &mut Vec<u8>) {
+    let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{how}\":{what}}}\n");
+    out.extend_from_slice(line.as_bytes());
 }
 
 /// The parts of a message.
