@@ -25,7 +25,7 @@ use crate::json::{Object, Scan};
 use crate::line::Line;
 use crate::speak::{Opening, Speak};
 
-pub use acp::{AcpDecoder, AcpRelay, AcpSpeaker, ClientWord};
+pub use acp::{AcpDecoder, AcpQuestion, AcpRelay, AcpRequest, AcpSpeaker, ClientWord};
 pub use claude::{ClaudeDecoder, ClaudeSpeaker};
 pub use codex::{CodexAppDecoder, CodexAppSpeaker, CodexDecoder};
 pub use copilot::CopilotDecoder;

@@ -50,6 +50,7 @@ use hooks::HookServer;
 use onward::Onward;
 use prompt::PromptWriter;
 use relay::Relay;
+use relay_rules::Rulings;
 use stablehand_core::Dialect;
 use stablehand_core::event::{EventKind, ProcessExit, SessionEnd};
 use stablehand_core::id::{RunId, SessionId};
@@ -58,7 +59,7 @@ use stablehand_core::record::Level;
 use status::Shown;
 use std::path::PathBuf;
 use std::time::Duration;
-use stop::StopState;
+use stop::{StopReason, StopState};
 use streams::{StderrStream, StdoutStream};
 use talk::Talk;
 
@@ -171,7 +172,10 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 let speaker = spec.dialect.speaker(&talk.opening)?;
                 Some(Talk::new(talk, speaker))
             });
-            let relay = faces.client.take().map(|client| Relay::new(client, Default::default()));
+            let relay = faces
+                .client
+                .take()
+                .map(|client| Relay::new(client, Rulings::new(&spec.approvals, &spec.run.0)));
             let listens = talk.is_some() || relay.is_some();
             let (prompt, terminal) = terminal::split_input(spec, pipes.stdin, listens);
             let mut driver = Driver {
@@ -363,9 +367,16 @@ impl Driver<'_> {
                 signal: None,
             };
         }
-        let ending = ending::conclude(&self.facts, self.stop.reason(), self.judged.as_ref());
+        // A verdict holds although the agent was only asked to end its turns, and left otherwise.
+        let reason = match (self.stop.reason(), &self.judged) {
+            (None | Some(StopReason::ClientGone), Some(judged)) => {
+                Some(StopReason::Verdict(judged.kind))
+            }
+            (reason, _) => reason,
+        };
+        let ending = ending::conclude(&self.facts, reason, self.judged.as_ref());
         match &self.relay {
-            Some(relay) => ending::with_client(ending, self.stop.reason(), relay),
+            Some(relay) => ending::with_client(ending, reason, relay),
             None => ending,
         }
     }

@@ -3,6 +3,7 @@
 //! The agents are shell scripts, so that every byte that they write is in sight.
 
 mod faults;
+mod rules;
 
 use crate::support::{bins, secs};
 use serde_json::Value;

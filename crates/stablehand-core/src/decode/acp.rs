@@ -10,6 +10,7 @@ mod calls;
 mod content;
 mod question;
 mod relay;
+mod request;
 mod speak;
 
 use super::Depth;
@@ -25,6 +26,7 @@ use question::id_text;
 use std::collections::VecDeque;
 
 pub use relay::{AcpRelay, ClientWord};
+pub use request::{AcpQuestion, AcpRequest};
 pub use speak::AcpSpeaker;
 
 /// The code of an error that says: log in first.

@@ -139,6 +139,16 @@ impl Relay {
         }
     }
 
+    /// A line of the agent that was withheld until now.
+    pub(super) fn pass_later(&mut self, line: &[u8]) {
+        let whole =
+            Line { bytes: line.trim_ascii_end(), offset: 0, part: Part::Whole, newline: true };
+        if let Scan::Object(object) = json::scan(whole.bytes) {
+            self.state.agent_said(&object, &whole);
+        }
+        self.to_client.extend_from_slice(line);
+    }
+
     /// How many prompts were open when the client left, where it has.
     pub(super) fn left(&self) -> Option<usize> {
         self.left
@@ -332,7 +342,7 @@ impl Driver<'_> {
     }
 
     /// Writes what waits for the end of the agent's line; where no end comes, it gets one.
-    fn speak_to_client(&mut self, at_end: bool) {
+    pub(super) fn speak_to_client(&mut self, at_end: bool) {
         let (Some(sink), Some(relay)) = (&mut self.faces.stdout, &mut self.relay) else { return };
         if relay.to_client.is_empty() || (relay.agent_in_line && !at_end) {
             return;

@@ -262,6 +262,7 @@ impl Driver<'_> {
             decoder.finish(Depth::Skim, events);
             events.clear();
         }
+        self.record_rulings();
         self.log.flush_chunk(self.stdout.splitter.emitted());
         if self.facts.session_is_new {
             // On the disk before the first token is shown: whatever happens to us, the session

@@ -77,7 +77,7 @@ fn a_turn_that_hangs_is_cancelled_first_and_an_agent_that_obeys_stays() {
     let text = run.stdout_text();
     assert!(text.contains("agent_thought_chunk") && text.contains("hang detected"), "{text}");
     assert!(text.contains("\"verdict\":\"first_response\""), "{text}");
-    assert_eq!(env.log().last()["outcome"], "interrupted");
+    assert_eq!(env.log().last()["outcome"], "hung");
 }
 
 #[test]

@@ -164,7 +164,7 @@ impl AcpRelay {
 }
 
 /// An answer to a request of that id, which is given back as it was written.
-fn answer(id: &RawValue, how: &str, what: &serde_json::Value, out: &mut Vec<u8>) {
+pub(super) fn answer(id: &RawValue, how: &str, what: &serde_json::Value, out: &mut Vec<u8>) {
     let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{how}\":{what}}}\n");
     out.extend_from_slice(line.as_bytes());
 }

@@ -92,7 +92,7 @@ struct Question {
 }
 
 #[derive(Debug)]
-enum Kind {
+pub(super) enum Kind {
     /// The options: id and kind.
     Permission(Vec<(String, String)>),
     Elicitation,
@@ -213,13 +213,7 @@ impl AcpSpeaker {
     fn asked(&mut self, method: &[u8], id: Value<'_>, params: Value<'_>, out: &mut Vec<u8>) {
         let Ok(raw) = serde_json::from_slice::<Box<RawValue>>(id.raw()) else { return };
         let kind = match method {
-            b"session/request_permission" => {
-                let options = params.get("options").into_iter().flat_map(Value::elements);
-                let option = |it: Value<'_>| {
-                    Some((first(it, &["optionId"])?, first(it, &["kind"]).unwrap_or_default()))
-                };
-                Kind::Permission(options.filter_map(option).collect())
-            }
+            b"session/request_permission" => Kind::permission(params),
             b"elicitation/create" => Kind::Elicitation,
             // Nothing else was offered.
             _ => {
@@ -297,8 +291,17 @@ impl Speak for AcpSpeaker {
 }
 
 impl Kind {
+    /// A request for permission.
+    pub(super) fn permission(params: Value<'_>) -> Kind {
+        let options = params.get("options").into_iter().flat_map(Value::elements);
+        let option = |it: Value<'_>| {
+            Some((first(it, &["optionId"])?, first(it, &["kind"]).unwrap_or_default()))
+        };
+        Kind::Permission(options.filter_map(option).collect())
+    }
+
     /// The result for an answer; none where there is no such answer.
-    fn reply(&self, answer: &Answer) -> Option<serde_json::Value> {
+    pub(super) fn reply(&self, answer: &Answer) -> Option<serde_json::Value> {
         let options = match self {
             Kind::Permission(options) => options,
             Kind::Elicitation => {
