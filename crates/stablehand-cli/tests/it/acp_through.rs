@@ -106,3 +106,26 @@ fn a_conversation_is_a_run_like_any_other() {
     assert!(shown.stdout_text().contains("Fed."), "{shown:?}");
     assert!(shown.stdout_text().contains("feed the ponies"), "{shown:?}");
 }
+
+#[test]
+fn the_settings_of_editors_can_be_pasted() {
+    let env = TestEnv::new(bins());
+    let command = "gemini --acp";
+    for (editor, is_custom) in [("zed", true), ("jetbrains", false)] {
+        let run = through(&env, command).flag("--print-config", editor).finish();
+        run.assert_code(0);
+        let settings: Value = serde_json::from_slice(&run.stdout).unwrap();
+        let server = &settings["agent_servers"]["Stablehand (gemini)"];
+        assert_eq!(server["type"] == "custom", is_custom, "{settings}");
+        let program = server["command"].as_str().unwrap();
+        assert!(std::path::Path::new(program).is_absolute(), "{program}");
+        let args: Vec<_> = server["args"].as_array().unwrap().iter().collect();
+        assert_eq!(args[..3], ["acp", "--through", command], "{settings}");
+        assert!(!args.iter().any(|arg| arg.as_str().unwrap().contains("print-config")));
+        assert!(run.stderr.contains("paste this into"), "{}", run.stderr);
+    }
+    let run = through(&env, command).flag("--print-config", "neovim").finish();
+    run.assert_code(0);
+    assert!(run.stdout_text().contains("acp_providers"), "{}", run.stdout_text());
+    assert!(run.stdout_text().contains(r#""--through", "gemini --acp""#), "{}", run.stdout_text());
+}
