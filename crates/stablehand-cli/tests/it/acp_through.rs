@@ -2,6 +2,7 @@
 //!
 //! The agents are shell scripts, so that every byte that they write is in sight.
 
+mod conformance;
 mod faults;
 mod rules;
 

@@ -140,6 +140,8 @@ impl AcpDecoder {
                     by: "agent".to_owned(),
                 });
             }
+            // A question that was put elsewhere is settled.
+            b"elicitation/complete" => self.stream.last_type.join(method, b""),
             // Extensions have names of their own, and what they say is nobody's business but theirs.
             _ if method.starts_with(b"_") => self.stream.last_type.join(method, b""),
             _ => self.stream.unknown(method, line, out),
@@ -199,13 +201,13 @@ impl AcpDecoder {
                 let text = first(update, &["message", "text", "title"]).unwrap_or_default();
                 self.stream.notice(level, text, out);
             }
-            b"compaction" => {
+            b"compaction" | b"compaction_update" => {
                 let word = String::from_utf8_lossy(calls::word(update, "status"));
                 let text = format!("the context is summed up {word}").trim_end().to_owned();
                 self.stream.notice(NoticeLevel::Info, text, out);
             }
             // What was asked comes back; whoever asked knows it.
-            b"user_message_chunk" | b"available_commands_update" => {}
+            b"user_message_chunk" | b"available_commands_update" | b"compaction_summary_chunk" => {}
             b"current_mode_update" | b"config_option_update" | b"session_info_update" => {
                 self.settings(kind, update);
             }
