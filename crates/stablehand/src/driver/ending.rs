@@ -306,7 +306,7 @@ impl RunReport {
             }
             SessionEnd::Interrupted => match self.end.signal {
                 Some(signal) => format!("interrupted by signal {signal}"),
-                None => "the last turn was cancelled, or nobody waited for its end".into(),
+                None => "the last turn was cancelled".into(),
             },
             SessionEnd::ReaderGone => "the reader of our output went away".into(),
             SessionEnd::SpawnFailed => self
