@@ -190,6 +190,11 @@ impl ChoiceArgs {
         }
     }
 
+    /// The limits, for an agent that may be none of ours.
+    pub fn limits_of(&self, agent: Option<Agent>) -> Limits {
+        self.limits.instead_of(None, agent)
+    }
+
     /// What the user's file, the project's and the flags say, read now.
     pub(crate) fn settings(&self, env: &Env) -> Result<Held, Failure> {
         Held::read(&self.settings, &self.policy, self.workspace.as_deref(), env)

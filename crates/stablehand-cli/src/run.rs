@@ -111,6 +111,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         redaction: args.choice.redaction(),
         attendant: plan.attendant.clone(),
         index: args.choice.indexes(&env),
+        client: false,
     };
     if first.terminal.is_some() {
         terminal::hush_emulator();

@@ -76,12 +76,7 @@ struct Rules {
 }
 
 impl Rules {
-    fn gate(
-        &self,
-        agent: Agent,
-        workspace: Option<&Path>,
-        env: &Env,
-    ) -> Result<Arc<Gate>, Failure> {
+    fn gate(&self, agent: &str, workspace: Option<&Path>, env: &Env) -> Result<Arc<Gate>, Failure> {
         let workspace = Sources::named_by(&[], workspace).workspace()?;
         let real = |file: &PathBuf| file.canonicalize().unwrap_or_else(|_| file.clone());
         // What is allowed for always is the user's word, so it never goes into a project's file.
@@ -89,7 +84,7 @@ impl Rules {
         let learned = named.or_else(|| env.config_file());
         let files: Vec<PathBuf> = self.files.iter().chain(&learned).map(real).collect();
         let world = FileWorld::new(&workspace, env.home.as_deref(), &files);
-        let gate = Gate::new(self.policy.clone(), world, agent.name());
+        let gate = Gate::new(self.policy.clone(), world, agent);
         Ok(Arc::new(gate.with_rules_file(learned)))
     }
 }
@@ -151,13 +146,23 @@ impl Held {
         }
         let sources = Sources::named_by(&[], Some(workspace));
         let Some(rules) = policy(rules, &sources)? else { return Ok(None) };
-        rules.gate(agent, Some(workspace), env).map(Some)
+        rules.gate(agent.name(), Some(workspace), env).map(Some)
     }
 
     /// The rules for an agent, where there are any.
     pub(crate) fn gate(
         &self,
         agent: Agent,
+        workspace: Option<&Path>,
+        env: &Env,
+    ) -> Result<Option<Arc<Gate>>, Failure> {
+        self.gate_named(agent.name(), workspace, env)
+    }
+
+    /// The same for an agent that may be none of ours.
+    pub(crate) fn gate_named(
+        &self,
+        agent: &str,
         workspace: Option<&Path>,
         env: &Env,
     ) -> Result<Option<Arc<Gate>>, Failure> {

@@ -66,6 +66,8 @@ pub struct Setup {
     pub attendant: Option<Attendant>,
     /// Whether the log is indexed while it grows.
     pub index: bool,
+    /// Whether standard input is a client that speaks to the agent itself.
+    pub client: bool,
 }
 
 /// An invocation in progress.
@@ -135,6 +137,9 @@ impl House {
             && env.stderr_is_terminal
             && !(env.stdout_is_terminal && setup.format == Format::StreamJson);
         let mut faces = Faces::default();
+        if setup.client {
+            faces.client = Some(nix::unistd::dup(std::io::stdin()).map_err(|e| io(e.into()))?);
+        }
         let pass = |fd: std::os::fd::BorrowedFd<'_>, stream| {
             let sink = PassThrough::new(nix::unistd::dup(fd)?, stream)?;
             let folder = || setup.log_dir.clone();
@@ -143,7 +148,7 @@ impl House {
                 Some(redaction) if setup.format != Format::StreamJson => {
                     sink.redacted(Arc::clone(&redaction.redactor), folder())
                 }
-                _ if raw => sink.apart(folder()),
+                _ if raw || setup.client => sink.apart(folder()),
                 _ => sink,
             };
             Ok(if setup.verify { sink.with_digest() } else { sink })

@@ -67,6 +67,7 @@ pub fn main(args: WrapArgs) -> Result<u8, Failure> {
         redaction: RedactArgs::default().redaction(&args.extra),
         attendant: None,
         index: !env.no_index,
+        client: false,
     };
     let first = args.prompt.join(" ");
     let wrap = Wrap::new(env, args)?;

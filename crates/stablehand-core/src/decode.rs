@@ -21,11 +21,11 @@ mod transcript;
 
 use crate::event::EventKind;
 use crate::hook::{HookAnswers, Hooks};
-use crate::json::Scan;
+use crate::json::{Object, Scan};
 use crate::line::Line;
 use crate::speak::{Opening, Speak};
 
-pub use acp::{AcpDecoder, AcpSpeaker};
+pub use acp::{AcpDecoder, AcpQuestion, AcpRelay, AcpRequest, AcpSpeaker, ClientWord};
 pub use claude::{ClaudeDecoder, ClaudeSpeaker};
 pub use codex::{CodexAppDecoder, CodexAppSpeaker, CodexDecoder};
 pub use copilot::CopilotDecoder;
@@ -60,6 +60,10 @@ pub trait Decode: Send {
 
     /// The agent's own name for the last line's type, such as `tool_call/started`; empty for none.
     fn last_type(&self) -> &str;
+
+    /// What somebody else said to the agent, where we stand between the two: some answers say
+    /// nothing without their question.
+    fn overhear(&mut self, _object: &Object<'_>) {}
 
     /// The decoder of a terminal, where this is one: what it says also depends on looks that are
     /// taken from outside, and on the size of the screen.

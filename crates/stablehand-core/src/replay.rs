@@ -127,6 +127,9 @@ impl EventReader {
                 if message == "prompt_given" {
                     self.prompt = fields.get("text").and_then(Value::string);
                 }
+                if message == "client_said" {
+                    overheard(fields, |object| self.decoder.overhear(object));
+                }
                 self.terminal(message, fields);
                 self.stamp(*at, Origin::Agent, out);
                 if message == "agent_exited" {
@@ -251,6 +254,14 @@ impl EventReader {
             }
             out.push(Told { at, origin, kind });
         }
+    }
+}
+
+/// What a client said to the agent, in the record of it.
+pub(crate) fn overheard(fields: &Object<'_>, hear: impl FnOnce(&Object<'_>)) {
+    let Some(line) = fields.get("line") else { return };
+    if let json::Scan::Object(object) = json::scan(line.raw()) {
+        hear(&object);
     }
 }
 

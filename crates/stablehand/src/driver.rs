@@ -18,6 +18,8 @@ mod inform;
 mod notes;
 mod onward;
 mod prompt;
+mod relay;
+mod relay_rules;
 mod select;
 mod services;
 mod status;
@@ -49,6 +51,8 @@ use approvals::Questions;
 use hooks::HookServer;
 use onward::Onward;
 use prompt::PromptWriter;
+use relay::Relay;
+use relay_rules::Rulings;
 use services::Serving;
 use stablehand_core::Dialect;
 use stablehand_core::event::{EventKind, ProcessExit, SessionEnd};
@@ -58,7 +62,7 @@ use stablehand_core::record::Level;
 use status::Shown;
 use std::path::PathBuf;
 use std::time::Duration;
-use stop::StopState;
+use stop::{StopReason, StopState};
 use streams::{StderrStream, StdoutStream};
 use talk::Talk;
 
@@ -136,6 +140,9 @@ pub struct Faces {
     pub stderr: Option<PassThrough>,
     /// What it is doing.
     pub status: Option<StatusCell>,
+    /// A client that speaks to the agent itself: what it says, which is passed on as it is. What the
+    /// agent says goes to standard output, which must then be [apart](PassThrough::apart).
+    pub client: Option<std::os::fd::OwnedFd>,
 }
 
 /// Runs an agent from spawn to reaped.
@@ -170,7 +177,12 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 let speaker = spec.dialect.speaker(&talk.opening)?;
                 Some(Talk::new(talk, speaker))
             });
-            let (prompt, terminal) = terminal::split_input(spec, pipes.stdin, talk.is_some());
+            let relay = faces
+                .client
+                .take()
+                .map(|client| Relay::new(client, Rulings::new(&spec.approvals, &spec.run.0)));
+            let listens = talk.is_some() || relay.is_some();
+            let (prompt, terminal) = terminal::split_input(spec, pipes.stdin, listens);
             let mut driver = Driver {
                 clock,
                 monitor: Monitor::new(spec.limits.clone(), stablehand_core::Moment::START),
@@ -179,6 +191,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 prompt,
                 terminal,
                 talk,
+                relay,
                 questions: Questions::new(&spec.approvals),
                 hooks,
                 serving: Serving::new(spec),
@@ -191,7 +204,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 leaked: Vec::new(),
                 survivors: Vec::new(),
                 sample: None,
-                lease,
+                leases: lease.into_iter().collect(),
                 judged: None,
                 congested: false,
                 held_since: None,
@@ -210,6 +223,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 driver.monitor.redact(std::sync::Arc::clone(&redaction.redactor));
             }
             driver.open_talk();
+            driver.open_relay();
             driver.run()
         }
         Err(error) => could_not_start(spec, log, error),
@@ -237,6 +251,8 @@ struct Driver<'a> {
     prompt: PromptWriter,
     /// The conversation, where there is one.
     talk: Option<Talk>,
+    /// The agent's own client, where it has one.
+    relay: Option<Relay>,
     /// What somebody has to answer.
     questions: Questions,
     /// Where its hooks call, when they are wanted.
@@ -255,7 +271,7 @@ struct Driver<'a> {
     survivors: Vec<stablehand_core::event::ProcessRow>,
     /// A look at the tree's processor time that is under way.
     sample: Option<act::Sample>,
-    lease: Option<crate::lease::Lease>,
+    leases: Vec<(SessionId, crate::lease::Lease)>,
     judged: Option<stablehand_core::monitor::Judgement>,
     shown: Shown,
     /// The disk is full and a reader far behind: the agent has to wait, and knows nothing of it.
@@ -297,6 +313,7 @@ impl Driver<'_> {
             self.act();
             self.advance_talk();
             self.advance_services();
+            self.advance_relay();
             self.advance_hooks();
             self.advance_questions();
             self.judge_if_due();
@@ -351,6 +368,7 @@ impl Driver<'_> {
         report.again = report.continued.is_none() && !matches!(next, recovery::Next::Stop { .. });
         let report = report.with_last_words(self.log, self.began, self.spec.dialect);
         let report = report.redacted(self.log);
+        self.answer_for_agent(&report);
         report.write_down(self.log);
         report
     }
@@ -368,7 +386,18 @@ impl Driver<'_> {
                 signal: None,
             };
         }
-        ending::conclude(&self.facts, self.stop.reason(), self.judged.as_ref())
+        // A verdict holds although the agent was only asked to end its turns, and left otherwise.
+        let reason = match (self.stop.reason(), &self.judged) {
+            (None | Some(StopReason::ClientGone), Some(judged)) => {
+                Some(StopReason::Verdict(judged.kind))
+            }
+            (reason, _) => reason,
+        };
+        let ending = ending::conclude(&self.facts, reason, self.judged.as_ref());
+        match &self.relay {
+            Some(relay) => ending::with_client(ending, reason, relay),
+            None => ending,
+        }
     }
 }
 

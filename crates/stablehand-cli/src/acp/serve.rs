@@ -353,7 +353,7 @@ impl Door {
         if let Err(error) = check_place(&request.cwd) {
             return answer(responder, Err(error));
         }
-        let entry = Entry::new(&self.choice.agent, request.cwd);
+        let entry = Entry::new(self.agent.name(), request.cwd);
         let id = entry.id.clone();
         let made = move |offer: Offer| {
             NewSessionResponse::new(id).modes(offer.modes).config_options(offer.options)
@@ -373,7 +373,7 @@ impl Door {
         if let Err(error) = check_place(cwd) {
             return answer(responder, Err(error));
         }
-        let Some(mut entry) = self.book.read(id).filter(|it| it.agent == self.choice.agent) else {
+        let Some(mut entry) = self.book.read(id).filter(|it| it.agent == self.agent.name()) else {
             return answer(responder, Err(Error::session_not_found(id.to_owned())));
         };
         cwd.clone_into(&mut entry.cwd);
@@ -417,10 +417,10 @@ impl Door {
 
     fn list(&self, request: &ListSessionsRequest, responder: Responder<ListSessionsResponse>) {
         let book = self.book.clone();
-        let agent = self.choice.agent.clone();
+        let agent = self.agent.name();
         let (cwd, cursor) = (request.cwd.clone(), request.cursor.clone());
         aside(responder, move || {
-            let mut entries = book.of(&agent);
+            let mut entries = book.of(agent);
             entries.retain(|entry| cwd.as_ref().is_none_or(|cwd| *cwd == entry.cwd));
             let from =
                 match &cursor {

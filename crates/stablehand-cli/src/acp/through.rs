@@ -1,9 +1,150 @@
 //! An agent that speaks the protocol itself, supervised, with nothing lost in between.
+//!
+//! Owns what is started and which arguments make sense then. Passing on, judging and ending is the
+//! driver's (`driver/relay.rs` in the library): this is a run like any other, except that its words
+//! to the agent are the editor's.
 
 use crate::choice::ChoiceArgs;
-use crate::failure::Failure;
+use crate::env::Env;
+use crate::failure::{self, Failure};
+use crate::main_stablehand::PROGRAM;
+use crate::supervise::{Format, House, Settled, Setup};
+use stablehand::agent::Agent;
+use stablehand::continuation::Continuations;
+use stablehand::driver::{self, Approvals, RunReport, RunSpec};
+use stablehand::gate::Attendance;
+use stablehand::keeper::{Launch, Transport};
+use stablehand::log::Durability;
+use stablehand::recovery::Tries;
+use stablehand_core::Dialect;
+use stablehand_core::event::SessionEnd;
+use stablehand_core::record::Level;
+use stablehand_core::words;
+use std::path::Path;
 
 /// Passes it through.
-pub(super) fn main(_command: &str, _choice: &ChoiceArgs) -> Result<u8, Failure> {
-    Err(Failure::new("not there yet"))
+pub(super) fn main(command: &str, choice: &ChoiceArgs) -> Result<u8, Failure> {
+    let env = Env::read()?;
+    check(choice)?;
+    let settings = choice.settings(&env)?;
+    let mut argv = words::split(command).map_err(|why| {
+        Failure::usage(format!("--through '{command}' is no command: {why}"))
+            .hint("give it as a shell would read it, such as --through 'gemini --acp'")
+    })?;
+    let program = argv.remove(0);
+    let name = name_of(&program);
+    let agent = Agent::ALL.iter().copied().find(|agent| speaks_as(*agent, &name));
+    let name = agent.map_or(name, |agent| agent.name().to_owned());
+    let log_dir = choice.log_dir(&env)?;
+    let leases = env.state().unwrap_or_else(|_| log_dir.clone()).join("leases");
+    let workspace = choice.workspace.as_deref();
+    let approvals = match settings.gate_named(&name, workspace, &env)? {
+        // Whoever sits at the editor answers, and takes as long as that takes.
+        Some(gate) => Approvals::Policy { gate, attendance: Attendance::Person { patience: None } },
+        None => Approvals::Allow,
+    };
+    let mut launch = Launch {
+        program: program.into(),
+        args: argv.into_iter().map(Into::into).chain(choice.extra.iter().cloned()).collect(),
+        env: Vec::new(),
+        cwd: choice.workspace.clone(),
+        transport: Transport::Pipe,
+        release: None,
+    };
+    if !choice.keep_env {
+        launch.env.extend(env.non_interactive());
+    }
+    launch.env.extend(settings.variables());
+    let spec = RunSpec {
+        run: stablehand::new_run_id(),
+        agent: name,
+        dialect: Dialect::Acp,
+        launch,
+        keeper: env.keeper(),
+        prompt: Vec::new(),
+        talk: None,
+        approvals,
+        hooks: None,
+        exit_codes: agent.map_or(&[], |agent| agent.row().exit_codes),
+        limits: choice.limits_of(agent),
+        stages: choice.stages(),
+        observe_only: false,
+        resumed_from: None,
+        leases: Some(leases),
+        verify: false,
+        terminal: None,
+        continuations: Continuations::default(),
+        tries: Tries::default(),
+    };
+    let mut house = House::open(&env, &setup(choice, log_dir, &env))?;
+    for text in settings.ignored() {
+        let fields = serde_json::json!({ "text": text });
+        house.log.decide(Level::Warn, "setting_ignored", &fields, None);
+    }
+    let (report, settled) = house.run(&spec);
+    complain(&house, &report);
+    house.close();
+    Ok(match settled {
+        Settled::Interrupted(signal) => 128u8.saturating_add(u8::try_from(signal).unwrap_or(2)),
+        Settled::Everything => driver::exit_code(report.end),
+    })
+}
+
+fn setup(choice: &ChoiceArgs, log_dir: std::path::PathBuf, env: &Env) -> Setup {
+    Setup {
+        program: PROGRAM,
+        log_dir,
+        format: Format::StreamJson,
+        level: choice.log_level,
+        log_required: false,
+        durability: Durability::Group,
+        verify: false,
+        told_by_face: &["run_ended", "spawn_failed"],
+        dialect: Dialect::Acp,
+        status: false,
+        redaction: choice.redaction(),
+        attendant: None,
+        index: choice.indexes(env),
+        client: true,
+    }
+}
+
+/// What the editor chooses cannot be chosen here.
+fn check(choice: &ChoiceArgs) -> Result<(), Failure> {
+    let chosen = [
+        ("--model", choice.model.is_some()),
+        ("--mode", choice.mode.is_some()),
+        ("--force", choice.force),
+        ("--hooks", choice.hooks),
+        ("--agent-bin", choice.agent_bin.is_some()),
+    ];
+    match chosen.iter().find(|(_, given)| *given) {
+        Some((flag, _)) => Err(Failure::usage(format!("{flag} has no meaning with --through"))
+            .hint(
+                "the editor chooses models and modes; other arguments go into the command itself",
+            )),
+        None => Ok(()),
+    }
+}
+
+/// What the agent is called in the log and in rules, where it is none that we know.
+fn name_of(program: &str) -> String {
+    let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "acp".to_owned())
+}
+
+/// Whether the agent speaks the protocol by a program of that name.
+fn speaks_as(agent: Agent, program: &str) -> bool {
+    agent.row().acp.as_ref().is_some_and(|acp| acp.programs.contains(&program))
+}
+
+/// Says why it ended, where it did not end well: editors show what is on standard error.
+fn complain(house: &House, report: &RunReport) {
+    if matches!(report.end.end, SessionEnd::Success | SessionEnd::Interrupted) {
+        return;
+    }
+    let hint = report.failure.as_ref().and_then(failure::spawn_hint);
+    let hint = hint.map_or_else(|| failure::log_hint(house.log.path()), Into::into);
+    let failure = Failure::new(report.summary()).hint(hint);
+    house.screen.err(failure.message(PROGRAM).as_bytes());
 }

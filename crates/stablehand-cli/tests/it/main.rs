@@ -11,6 +11,8 @@ mod acp_serve;
 #[cfg(test)]
 mod acp_services;
 #[cfg(test)]
+mod acp_through;
+#[cfg(test)]
 mod again;
 #[cfg(test)]
 mod approvals;

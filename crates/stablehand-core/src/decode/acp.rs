@@ -10,6 +10,8 @@
 mod calls;
 mod content;
 mod question;
+mod relay;
+mod request;
 mod serve;
 mod speak;
 
@@ -23,7 +25,10 @@ use crate::json::{Object, Value};
 use crate::line::Line;
 use calls::Calls;
 use question::id_text;
+use std::collections::VecDeque;
 
+pub use relay::{AcpRelay, ClientWord};
+pub use request::{AcpQuestion, AcpRequest};
 pub use speak::AcpSpeaker;
 
 /// The code of an error that says: log in first.
@@ -45,6 +50,21 @@ pub struct AcpDecoder {
     cost_before: f64,
     /// The last prompt of ours that was answered.
     answered: u64,
+    /// What a client of the agent's asked, where we hear it, and has no answer to.
+    overheard: VecDeque<(String, Wish)>,
+}
+
+/// So many requests of a client are remembered.
+const MOST_OVERHEARD: usize = 1024;
+
+/// What a client wants of the agent, as far as the answer does not say it.
+#[derive(Debug)]
+enum Wish {
+    /// A turn.
+    Turn,
+    /// To go on with this session.
+    Continue(String),
+    Other,
 }
 
 impl Objects for AcpDecoder {
@@ -54,6 +74,23 @@ impl Objects for AcpDecoder {
 
     fn last_type(&self) -> &str {
         self.stream.last_type.as_str()
+    }
+
+    fn overhear(&mut self, object: &Object<'_>) {
+        let id = object.get("id").filter(|id| !id.is_null());
+        let (Some(id), Some(method)) = (id, object.get("method").and_then(Value::string)) else {
+            return;
+        };
+        let session = || first(object.get("params")?, &["sessionId"]);
+        let wish = match (method.as_str(), session()) {
+            ("session/prompt", _) => Wish::Turn,
+            ("session/load" | "session/resume", Some(session)) => Wish::Continue(session),
+            _ => Wish::Other,
+        };
+        if self.overheard.len() == MOST_OVERHEARD {
+            self.overheard.pop_front();
+        }
+        self.overheard.push_back((relay::key(id), wish));
     }
 
     fn object(
@@ -111,6 +148,8 @@ impl AcpDecoder {
                     by: "agent".to_owned(),
                 });
             }
+            // A question that was put elsewhere is settled.
+            b"elicitation/complete" => self.stream.last_type.join(method, b""),
             // Extensions have names of their own, and what they say is nobody's business but theirs.
             _ if method.starts_with(b"_") => self.stream.last_type.join(method, b""),
             _ => self.stream.unknown(method, line, out),
@@ -170,13 +209,13 @@ impl AcpDecoder {
                 let text = first(update, &["message", "text", "title"]).unwrap_or_default();
                 self.stream.notice(level, text, out);
             }
-            b"compaction" => {
+            b"compaction" | b"compaction_update" => {
                 let word = String::from_utf8_lossy(calls::word(update, "status"));
                 let text = format!("the context is summed up {word}").trim_end().to_owned();
                 self.stream.notice(NoticeLevel::Info, text, out);
             }
             // What was asked comes back; whoever asked knows it.
-            b"user_message_chunk" | b"available_commands_update" => {}
+            b"user_message_chunk" | b"available_commands_update" | b"compaction_summary_chunk" => {}
             b"current_mode_update" | b"config_option_update" | b"session_info_update" => {
                 self.settings(kind, update);
             }
@@ -262,6 +301,7 @@ impl AcpDecoder {
         if id.is_some_and(speak::is_hello) {
             self.answered = 0;
         }
+        let wish = self.wish_of(id);
         let mut session = None;
         let mut stop = None;
         let mut usage = None;
@@ -287,6 +327,9 @@ impl AcpDecoder {
         if let Some(session) = session {
             self.is_live = true;
             self.name_session(session.string(), out);
+        } else if let Some(Wish::Continue(session)) = wish {
+            self.is_live = true;
+            self.name_session(Some(session), out);
         } else if let Some(session) = id.and_then(speak::continued) {
             self.is_live = true;
             self.name_session(Some(session), out);
@@ -302,8 +345,21 @@ impl AcpDecoder {
                     failed(None, format!("the turn stopped: {}", String::from_utf8_lossy(other)))
                 }
             };
+            if self.overheard.iter().any(|(_, wish)| matches!(wish, Wish::Turn)) {
+                // A client may have turns of several sessions on; they are one until the last ends.
+                let word = String::from_utf8_lossy(stop);
+                let text = format!("a turn of one of several sessions ended: {word}");
+                return self.stream.notice(NoticeLevel::Info, text, out);
+            }
             self.end_turn(end, usage.map(tokens), depth, out);
         }
+    }
+
+    /// What a client wanted by the request of that id, where we heard it.
+    fn wish_of(&mut self, id: Option<Value<'_>>) -> Option<Wish> {
+        let key = relay::key(id?);
+        let place = self.overheard.iter().position(|(open, _)| *open == key)?;
+        self.overheard.remove(place).map(|(_, wish)| wish)
     }
 
     fn error(
@@ -322,10 +378,13 @@ impl AcpDecoder {
         }
         let code = error.get("code").and_then(Value::i64);
         let about = id.map_or(speak::About::Unknown, speak::about);
-        let ends_turn = match about {
-            speak::About::Needed => true,
-            speak::About::Other => false,
-            speak::About::Unknown => self.stream.in_turn,
+        let wish = self.wish_of(id);
+        let others = self.overheard.iter().any(|(_, wish)| matches!(wish, Wish::Turn));
+        let ends_turn = match (about, wish) {
+            (_, Some(Wish::Turn)) => !others,
+            (_, Some(_)) | (speak::About::Other, None) => false,
+            (speak::About::Needed, None) => true,
+            (speak::About::Unknown, None) => self.stream.in_turn,
         };
         if !ends_turn || self.is_answered(id) {
             let text = format!("a request failed: {message}");

@@ -57,6 +57,9 @@ pub(super) trait Objects {
     /// The agent's name of the last line's type.
     fn last_type(&self) -> &str;
 
+    /// See [`Decode::overhear`].
+    fn overhear(&mut self, _object: &Object<'_>) {}
+
     /// A line that is an object, or the beginning of one.
     fn object(
         &mut self,
@@ -88,6 +91,10 @@ impl<D: Objects + Send> Decode for D {
 
     fn last_type(&self) -> &str {
         Objects::last_type(self)
+    }
+
+    fn overhear(&mut self, object: &Object<'_>) {
+        Objects::overhear(self, object);
     }
 }
 

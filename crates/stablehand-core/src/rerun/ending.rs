@@ -21,6 +21,10 @@ pub(super) struct Deeds {
     asked_to_leave: bool,
     /// Stopped for something that is not in the stream.
     otherwise: bool,
+    /// The client of an agent that was passed through is gone, with so many prompts open.
+    client_left: Option<u64>,
+    /// It had to be told that there will be no answer.
+    unanswered: bool,
     exit: Option<Exit>,
 }
 
@@ -53,7 +57,13 @@ impl Deeds {
                 }
             }
             // Older logs say only here that nobody was stopped.
-            "would_have_killed" => self.verdict = None,
+            "would_have_killed" | "verdict_lifted" => self.verdict = None,
+            "client_left" => {
+                self.client_left = fields.get("open").and_then(Value::u64);
+            }
+            "told_client" => {
+                self.unanswered |= fields.get("what").is_some_and(|what| what.is_str("error"));
+            }
             "exit_overdue" => self.overdue = true,
             "signal_received" => self.signalled = true,
             "turn_cancelled" | "cancel_ignored" => {
@@ -139,7 +149,12 @@ impl Deeds {
             match stopped {
                 Some(kind) if kind.is_limit() => SessionEnd::LimitReached,
                 Some(_) => SessionEnd::Hung,
-                None => by_agent?,
+                None => match (self.client_left, by_agent?) {
+                    (Some(0), _) => SessionEnd::Success,
+                    (Some(_), _) => SessionEnd::Interrupted,
+                    (None, SessionEnd::Success) if self.unanswered => SessionEnd::NoResult,
+                    (None, by_agent) => by_agent,
+                },
             }
         };
         (!is(expected)).then(|| word(expected))

@@ -192,7 +192,10 @@ impl Tape {
             "terminal_resized" => self.resized(fields),
             "screen_settled" => self.settled(at, take),
             "hook_received" => take(Step::Told { input: Input::Heard, at }),
-            "would_have_killed" => take(Step::Resumed { at }),
+            "client_said" => {
+                crate::replay::overheard(fields, |object| self.decoder.overhear(object));
+            }
+            "would_have_killed" | "verdict_lifted" => take(Step::Resumed { at }),
             "run_ended" => take(Step::Ended { at }),
             _ => {
                 if let Some(input) = told(message, fields) {

@@ -146,7 +146,9 @@ impl Driver<'_> {
             self.log.decide(Level::Warn, "would_have_killed", &fields, None);
             self.monitor.resume_after_verdict(now);
         } else {
-            self.stop.begin(StopReason::Verdict(judgement.kind), now);
+            if !self.cancel_turns(&judgement, now) {
+                self.stop.begin(StopReason::Verdict(judgement.kind), now);
+            }
             self.judged = Some(judgement);
         }
     }
@@ -282,8 +284,20 @@ impl Driver<'_> {
     }
 
     fn take_lease(&mut self, session: &SessionId) {
+        // A client has as many sessions as it likes, and may come back to one.
+        let has_client = self.relay.is_some();
+        if has_client && self.leases.iter().any(|(held, _)| held == session) {
+            return;
+        }
         match lease_of(self.spec, session, self.log) {
-            Ok(lease) => self.lease = lease,
+            Ok(lease) => {
+                if !has_client {
+                    self.leases.clear();
+                }
+                self.leases.extend(lease);
+            }
+            // Its other sessions have nothing to do with this one; it was said on record.
+            Err(_) if has_client => {}
             Err(_) => self.stop.begin(StopReason::SessionTaken, self.clock.now()),
         }
     }
@@ -301,7 +315,10 @@ impl Driver<'_> {
 }
 
 /// The lease of a session that is to be continued; an error where another run has it.
-pub(super) fn known_lease(spec: &RunSpec, log: &mut Log) -> Result<Option<Lease>, LeaseError> {
+pub(super) fn known_lease(
+    spec: &RunSpec,
+    log: &mut Log,
+) -> Result<Option<(SessionId, Lease)>, LeaseError> {
     match &spec.resumed_from {
         Some(session) => lease_of(spec, session, log),
         None => Ok(None),
@@ -313,10 +330,10 @@ fn lease_of(
     spec: &RunSpec,
     session: &SessionId,
     log: &mut Log,
-) -> Result<Option<Lease>, LeaseError> {
+) -> Result<Option<(SessionId, Lease)>, LeaseError> {
     let Some(folder) = &spec.leases else { return Ok(None) };
     match Lease::take(folder, &spec.agent, session) {
-        Ok(lease) => Ok(Some(lease)),
+        Ok(lease) => Ok(Some((session.clone(), lease))),
         Err(error @ LeaseError::Taken { .. }) => {
             let fields = serde_json::json!({ "text": error.to_string() });
             log.decide(Level::Error, "session_taken", &fields, None);

@@ -271,7 +271,8 @@ impl Driver<'_> {
                 self.answer(&open.id, open.asker, &open.otherwise, "timeout");
             }
         }
-        let waits = !self.questions.waiting.is_empty();
+        let by_client = self.relay.as_ref().is_some_and(super::Relay::waits_for_client);
+        let waits = by_client || !self.questions.waiting.is_empty();
         if waits != self.questions.held {
             self.questions.held = waits;
             self.tell(Input::ApprovalPending(waits), now);

@@ -1,6 +1,7 @@
 //! How a run ended, from what is known: the terminal event decides, never the exit code alone.
 
 use super::RunSpec;
+use super::relay::Relay;
 use super::stop::StopReason;
 use super::{Facts, Progress};
 use crate::agent::ExitMeaning;
@@ -121,6 +122,8 @@ pub(super) fn conclude(
         Some(StopReason::Signal(n)) => {
             Ending { end: SessionEnd::Interrupted, by: EndedBy::Person, signal: Some(n) }
         }
+        // What it means that the client left depends on what the client was waiting for.
+        Some(StopReason::ClientGone) => by_agent,
         Some(StopReason::ReaderGone) => ending(SessionEnd::ReaderGone, EndedBy::Person),
         // It answered after all, while it was being stopped: the work is done. And a result that was
         // delivered stays one, whatever became of the keeper.
@@ -141,6 +144,23 @@ pub(super) fn conclude(
             let end = if kind.is_limit() { SessionEnd::LimitReached } else { SessionEnd::Hung };
             ending(end, EndedBy::Supervisor)
         }
+    }
+}
+
+/// The same for an agent whose client spoke to it: such a run is over when the client leaves, and a
+/// request without an answer is no success.
+pub(super) fn with_client(ending: Ending, stopped: Option<StopReason>, relay: &Relay) -> Ending {
+    if !matches!(stopped, None | Some(StopReason::ClientGone | StopReason::ExitOverdue)) {
+        return ending;
+    }
+    let by_client = |end| Ending { end, by: EndedBy::Person, signal: None };
+    match relay.left() {
+        Some(0) => by_client(SessionEnd::Success),
+        Some(_) => by_client(SessionEnd::Interrupted),
+        None if ending.end == SessionEnd::Success && relay.state.unanswered() > 0 => {
+            Ending { end: SessionEnd::NoResult, ..ending }
+        }
+        None => ending,
     }
 }
 

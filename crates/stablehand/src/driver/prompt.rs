@@ -58,8 +58,15 @@ impl PromptWriter {
     /// More to write.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if self.stdin.is_some() {
+            self.waiting.drain(..self.written);
+            self.written = 0;
             self.waiting.extend_from_slice(bytes);
         }
+    }
+
+    /// How much waits for the agent to read it.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len() - self.written
     }
 
     /// Nothing more will come: what waits is written, then it is closed.

@@ -21,6 +21,7 @@ enum Source {
     Stdout,
     Stderr,
     Prompt,
+    Client,
     Terminal,
     Keeper,
     Requests,
@@ -58,6 +59,9 @@ impl Driver<'_> {
         }
         if ready.contains(&Source::Stderr) {
             self.read_stderr();
+        }
+        if ready.contains(&Source::Client) {
+            self.read_client();
         }
         if ready.contains(&Source::Prompt) {
             self.write_prompt();
@@ -125,6 +129,9 @@ impl Driver<'_> {
         if let Some(deadline) = self.talk.as_ref().and_then(super::Talk::deadline) {
             next = next.min(deadline);
         }
+        if let Some(deadline) = self.relay.as_ref().and_then(super::Relay::deadline) {
+            next = next.min(deadline);
+        }
         let hooks = self.hooks.as_ref().and_then(super::HookServer::deadline);
         for deadline in [self.question_deadline(), hooks].into_iter().flatten() {
             next = next.min(deadline);
@@ -157,6 +164,10 @@ impl Driver<'_> {
         if let Some(fd) = self.terminal.as_ref().and_then(super::terminal::AtTerminal::wants_write)
         {
             add(fd, PollFlags::POLLOUT, Source::Terminal);
+        }
+        let waiting = self.prompt.waiting();
+        if let Some(fd) = self.relay.as_ref().and_then(|relay| relay.wants_read(waiting)) {
+            add(fd, PollFlags::POLLIN, Source::Client);
         }
         add(self.keeper.fd(), PollFlags::POLLIN, Source::Keeper);
         add(self.requests.fd(), PollFlags::POLLIN, Source::Requests);
@@ -205,7 +216,10 @@ impl Driver<'_> {
 
     /// A reader or a log that failed us ends the run.
     fn serve_losses(&mut self) {
-        if self.faces.stdout.as_ref().is_some_and(PassThrough::is_gone) {
+        let lost = self.faces.stdout.as_ref().is_some_and(PassThrough::is_gone);
+        if lost && self.relay.is_some() {
+            self.client_left();
+        } else if lost {
             self.stop_for_lost_reader();
         }
         if self.log.has_failed() {

@@ -33,6 +33,8 @@ pub(super) enum StopReason {
     Signal(i32),
     /// Whoever reads our output is gone.
     ReaderGone,
+    /// The client that spoke to the agent is gone, and the agent did not leave.
+    ClientGone,
     /// The log is required and cannot be written.
     LogFailed,
     /// Another run has the session.
@@ -52,6 +54,7 @@ impl StopReason {
             StopReason::ExitOverdue => "it did not exit after its result".into(),
             StopReason::Signal(n) => format!("signal {n}"),
             StopReason::ReaderGone => "the reader of its output is gone".into(),
+            StopReason::ClientGone => "its client is gone".into(),
             StopReason::LogFailed => "the log cannot be written".into(),
             StopReason::SessionTaken => "another run has this session".into(),
             StopReason::HooksInactive => "it does not run its hooks".into(),

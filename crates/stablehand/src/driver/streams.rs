@@ -11,7 +11,7 @@ use nix::unistd::read;
 use sha2::{Digest, Sha256};
 use stablehand_core::decode::TerminalDecoder;
 use stablehand_core::event::EventKind;
-use stablehand_core::json::{Memo, Scan};
+use stablehand_core::json::{Memo, Object, Scan};
 use stablehand_core::monitor::Input;
 use stablehand_core::record::{Level, Stream};
 use stablehand_core::{Decode, Depth, Dialect, LineSplitter, Part};
@@ -95,6 +95,11 @@ impl StdoutStream {
     /// Whether a part of a character waits for the rest.
     pub(super) fn holds_some(&self) -> bool {
         self.splitter.held() > 0
+    }
+
+    /// What a client of the agent said to it.
+    pub(super) fn overhear(&mut self, object: &Object<'_>) {
+        self.decoder.overhear(object);
     }
 
     /// The bytes that were passed on last.
@@ -231,6 +236,9 @@ impl Driver<'_> {
                     talk.saw(event);
                 }
             }
+            if let Some(relay) = &mut self.relay {
+                relay.hear(&line, &scan, events);
+            }
             if let Some(hooks) = &mut self.hooks {
                 for event in &*events {
                     hooks.saw(event);
@@ -254,6 +262,7 @@ impl Driver<'_> {
             decoder.finish(Depth::Skim, events);
             events.clear();
         }
+        self.record_rulings();
         self.log.flush_chunk(self.stdout.splitter.emitted());
         if self.facts.session_is_new {
             // On the disk before the first token is shown: whatever happens to us, the session
@@ -265,7 +274,9 @@ impl Driver<'_> {
         if let Some(hash) = &mut self.stdout.hash {
             hash.update(emitted);
         }
-        if let Some(sink) = &mut self.faces.stdout {
+        if self.relay.is_some() {
+            self.pass_to_client();
+        } else if let Some(sink) = &mut self.faces.stdout {
             sink.chunk(emitted, from);
             if at_end {
                 sink.let_go(self.log);

@@ -355,7 +355,7 @@ impl Driver<'_> {
 
     /// What the agent did of its own accord the rules must allow, or it is not held by them. Nobody
     /// can take it back; but it does nothing more.
-    fn judge_unasked(&mut self, tool: &Tool, now: Moment) {
+    pub(super) fn judge_unasked(&mut self, tool: &Tool, now: Moment) {
         let Approvals::Policy { gate, .. } = &self.spec.approvals else { return };
         let decision = gate.judge_call(Some(tool), &Value::Null, None);
         if decision.action == Action::Allow || self.stop.reason().is_some() {

@@ -361,7 +361,7 @@ impl Call {
 }
 
 /// A call of which only the id is known.
-fn begun(id: String, item: ItemId) -> Tool {
+pub(super) fn begun(id: String, item: ItemId) -> Tool {
     let call = if id.is_empty() { format!("item-{}", item.0) } else { id };
     Tool {
         call: CallId(call),

@@ -115,7 +115,7 @@ struct Question {
 }
 
 #[derive(Debug)]
-enum Kind {
+pub(super) enum Kind {
     /// The options: id and kind.
     Permission(Vec<(String, String)>),
     Elicitation,
@@ -261,13 +261,7 @@ impl AcpSpeaker {
     fn asked(&mut self, method: &[u8], id: Value<'_>, params: Value<'_>, out: &mut Vec<u8>) {
         let Ok(raw) = serde_json::from_slice::<Box<RawValue>>(id.raw()) else { return };
         let kind = match method {
-            b"session/request_permission" => {
-                let options = params.get("options").into_iter().flat_map(Value::elements);
-                let option = |it: Value<'_>| {
-                    Some((first(it, &["optionId"])?, first(it, &["kind"]).unwrap_or_default()))
-                };
-                Kind::Permission(options.filter_map(option).collect())
-            }
+            b"session/request_permission" => Kind::permission(params),
             b"elicitation/create" => Kind::Elicitation,
             _ => return self.wished(method, id, raw, params, out),
         };
@@ -399,8 +393,17 @@ impl Speak for AcpSpeaker {
 }
 
 impl Kind {
+    /// A request for permission.
+    pub(super) fn permission(params: Value<'_>) -> Kind {
+        let options = params.get("options").into_iter().flat_map(Value::elements);
+        let option = |it: Value<'_>| {
+            Some((first(it, &["optionId"])?, first(it, &["kind"]).unwrap_or_default()))
+        };
+        Kind::Permission(options.filter_map(option).collect())
+    }
+
     /// The result for an answer; none where there is no such answer.
-    fn reply(&self, answer: &Answer) -> Option<serde_json::Value> {
+    pub(super) fn reply(&self, answer: &Answer) -> Option<serde_json::Value> {
         let options = match self {
             Kind::Permission(options) => options,
             Kind::Elicitation => {
@@ -531,7 +534,7 @@ fn blocks(prompt: &Prompt, sees: bool) -> Vec<serde_json::Value> {
     text.into_iter().chain(prompt.images.iter().map(image)).collect()
 }
 
-fn cancel(session: &str, out: &mut Vec<u8>) {
+pub(super) fn cancel(session: &str, out: &mut Vec<u8>) {
     let params = json!({ "sessionId": session });
     line(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params }), out);
 }
@@ -540,7 +543,7 @@ fn request(id: &str, method: &str, params: &serde_json::Value, out: &mut Vec<u8>
     line(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }), out);
 }
 
-fn line(value: &serde_json::Value, out: &mut Vec<u8>) {
+pub(super) fn line(value: &serde_json::Value, out: &mut Vec<u8>) {
     out.extend_from_slice(value.to_string().as_bytes());
     out.push(b'\n');
 }
