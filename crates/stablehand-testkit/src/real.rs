@@ -10,6 +10,9 @@ use crate::llm::FakeLlm;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
+use stablehand::keeper::KeeperProgram;
+use stablehand::surroundings::KEEPER_ARGUMENT;
+use stablehand::{Agent, Session, SessionBuilder, Surroundings};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -217,6 +220,24 @@ impl Real {
     /// The program without anything of ours around it, with a scene of the model.
     pub fn by_hand(&self, scene: &str) -> Run<'_> {
         self.surrounded(self.env.run(&self.program), scene)
+    }
+
+    /// A session of the library with the program, for what the command line has no words for.
+    pub fn session(&self, scene: &str) -> SessionBuilder {
+        let agent = Agent::by_name(self.agent.name()).expect("an agent that we know");
+        let keeper = self.env.bins().stablehand.clone();
+        let mut session = Session::builder(agent)
+            .surroundings(Surroundings::default())
+            .program(&self.program)
+            .keeper(KeeperProgram { program: keeper, args: vec![KEEPER_ARGUMENT.into()] })
+            .log_dir(self.env.log_dir())
+            .workspace(self.env.work())
+            .env("HOME", self.env.home())
+            .env("TMPDIR", self.env.path("tmp"));
+        for (name, value) in self.agent.prepare(&self.env.home(), &self.llm.base_url(scene)) {
+            session = session.env(name, value);
+        }
+        session
     }
 
     fn surrounded<'r>(&self, run: Run<'r>, scene: &str) -> Run<'r> {

@@ -196,6 +196,24 @@ fn denied(real: &Real) {
     assert_given_back(real, &file);
 }
 
+/// In a conversation each turn is held, and the session is the same.
+fn talked(real: &Real) {
+    let file = project_file(real);
+    let prompt = format!("Do the chores in {}\n", real.env.work().display());
+    let run = real.stablehand("talk", "chores").flag("--policy", rules(real));
+    let run = run.flag("--output-format", "events").args(["--hooks"]);
+    let told = Told::from(run.stdin(format!("{prompt}{prompt}")).finish());
+    told.finished.assert_code(0);
+    assert_held(real);
+    let sessions: BTreeSet<&str> =
+        told.all("session.started").iter().map(|it| it["native_id"].as_str().unwrap()).collect();
+    assert_eq!((sessions.len(), told.all("process.spawned").len()), (1, 2));
+    let log = real.env.log();
+    assert_eq!(log.all("hooks_tried").len(), 2);
+    assert!(!log.has("tool_not_asked") && !log.has("hook_refused"), "{:?}", log.names());
+    assert_given_back(real, &file);
+}
+
 /// Settings of the user's that switch all hooks off.
 fn switched_off(real: &Real) {
     let run = held(real, "chores");
@@ -327,7 +345,7 @@ macro_rules! for_both {
     )*};
 }
 
-for_both!(denied, switched_off, killed, interrupted, by_hand);
+for_both!(denied, talked, switched_off, killed, interrupted, by_hand);
 
 #[test]
 fn gemini_is_held_twice_in_one_folder() {

@@ -16,6 +16,8 @@ mod endings;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
+mod given;
+#[cfg(test)]
 mod hooks;
 #[cfg(test)]
 mod support;
