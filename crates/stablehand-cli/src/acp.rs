@@ -36,9 +36,9 @@ pub struct AcpArgs {
 
 /// Leaves out of the help what comes from the editor.
 pub(crate) fn trim_help(command: clap::Command) -> clap::Command {
-    ["prompt", "resume", "continue_latest"]
-        .into_iter()
-        .fold(command, |command, name| command.mut_arg(name, |arg| arg.hide(true)))
+    let comes_from_editor =
+        |arg: &clap::Arg| ["prompt", "resume", "continue_latest"].contains(&arg.get_id().as_str());
+    command.mut_args(|arg| if comes_from_editor(&arg) { arg.hide(true) } else { arg })
 }
 
 /// Serves one editor; the exit status.

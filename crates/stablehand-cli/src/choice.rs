@@ -112,11 +112,11 @@ pub struct ChoiceArgs {
     stop_grace: Option<Duration>,
 
     /// The prompt; several words are joined. Without it, standard input is read
-    #[arg(value_name = "PROMPT", index = 1, num_args = 1..)]
+    #[arg(value_name = "PROMPT")]
     pub prompt: Vec<String>,
 
     /// Everything after -- goes to the agent as it is
-    #[arg(last = true, value_name = "AGENT ARGS", index = 2, num_args = 1..)]
+    #[arg(last = true, value_name = "AGENT ARGS")]
     pub extra: Vec<OsString>,
 }
 
