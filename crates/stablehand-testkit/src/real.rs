@@ -211,15 +211,26 @@ impl Real {
 
     /// The same for somebody who does not know it but by its command line.
     pub fn by_command(&self, subcommand: &str, scene: &str) -> Run<'_> {
-        let (program, args) = self.agent.acp();
-        let program = self.programs.join(".bin").join(program);
-        let line = format!("acp:'{}'{args}", program.display());
+        let line = format!("acp:{}", self.acp_command());
         self.stablehand(subcommand, scene).without("--agent-bin").flag("--agent", line)
     }
 
     /// The program without anything of ours around it, with a scene of the model.
     pub fn by_hand(&self, scene: &str) -> Run<'_> {
         self.surrounded(self.env.run(&self.program), scene)
+    }
+
+    /// The command line of the program that speaks the Agent Client Protocol, as a shell reads it.
+    pub fn acp_command(&self) -> String {
+        let (program, args) = self.agent.acp();
+        format!("'{}'{args}", self.programs.join(".bin").join(program).display())
+    }
+
+    /// The client `acpx` of the Agent Client Protocol with an agent by its command line, and a scene of
+    /// the model.
+    pub fn acpx(&self, agent: &str, scene: &str) -> Run<'_> {
+        let client = self.env.run(&self.programs.join(".bin/acpx")).args(["--agent", agent]);
+        self.with_node(self.surrounded(client, scene))
     }
 
     /// A session of the library with the program, for what the command line has no words for.
@@ -245,14 +256,17 @@ impl Real {
         let mut run = run.variable("TMPDIR", tmp.to_string_lossy()).deadline(DEADLINE);
         if self.agent == RealAgent::Claude {
             // What speaks the protocol for it needs a newer node than most machines have.
-            let node = self.programs.join(NODE);
-            let path = std::env::var("PATH").unwrap_or_default();
-            run = run.variable("PATH", format!("{}:{path}", node.display()));
+            run = self.with_node(run);
         }
         for (name, value) in self.agent.prepare(&self.env.home(), &self.llm.base_url(scene)) {
             run = run.variable(name, value);
         }
         run
+    }
+
+    fn with_node<'r>(&self, run: Run<'r>) -> Run<'r> {
+        let path = std::env::var("PATH").unwrap_or_default();
+        run.variable("PATH", format!("{}:{path}", self.programs.join(NODE).display()))
     }
 
     /// Every living process of this place: those with the marker in their environment, and those that

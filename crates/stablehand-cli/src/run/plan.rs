@@ -57,7 +57,7 @@ impl RunPlan {
         let settings = choice.settings(env)?;
         let gate = choice.gate(agent, &settings, env)?;
         let form = args.terminal.form(choice.speaks_acp(agent), gate.is_some() && !choice.hooks)?;
-        let asks = gate.is_some() || form.listens();
+        let asks = gate.is_some() || form.listens() || choice.hooks;
         args.asks.check_asks(asks, agent.name())?;
         let attendant = args.asks.attendant(gate.clone(), env)?;
         // Leases are shared by all runs of a user, wherever they log to.
@@ -126,8 +126,8 @@ impl RunPlan {
         let hooks = self.hooks.then(|| self.hook_run(by_hook)).transpose()?;
         if let Some(hooks) = &hooks {
             request.extra.extend(hooks.args.iter().cloned());
-            // The policy decides, and nobody else.
-            request.force |= hooks.needs_force && self.approvals.are_ruled();
+            // We decide, and nobody else.
+            request.force |= hooks.needs_force && self.approvals.judge();
         }
         let behind_context =
             by_prompt.map(|context| before(context, &String::from_utf8_lossy(prompt)).into_bytes());

@@ -43,7 +43,8 @@ fn a_server(real: &Real) {
         env: vec![("HAY".into(), "s3cret oats".into())],
     };
     let server = McpServer { name: "barn".into(), transport };
-    let session = real.session("hello").acp(in_acp(real)).login(login(real));
+    // Some do not wait for their servers.
+    let session = real.session("slow").acp(in_acp(real)).login(login(real));
     let session = session.mcp_servers(vec![server]).prompt("Say hello.").start().unwrap();
     let outcome = session.wait().unwrap();
     assert!(outcome.is_success(), "{:?}\n{}", outcome.report, real.env.log_tail());

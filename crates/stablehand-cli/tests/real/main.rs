@@ -8,6 +8,8 @@
 #[cfg(test)]
 mod acp;
 #[cfg(test)]
+mod acpx;
+#[cfg(test)]
 mod asked;
 #[cfg(test)]
 mod bytes;

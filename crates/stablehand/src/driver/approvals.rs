@@ -60,7 +60,7 @@ impl Approvals {
     }
 
     /// Whether calls are judged one by one, by rules or by a person.
-    pub(crate) fn judge(&self) -> bool {
+    pub fn judge(&self) -> bool {
         matches!(self, Approvals::Ask { .. } | Approvals::Policy { .. })
     }
 }

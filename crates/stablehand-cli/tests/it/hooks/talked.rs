@@ -26,8 +26,8 @@ const TURNS: &str = "
     done
 ";
 
-fn talk<'e>(env: &'e TestEnv, agent: &str) -> Run<'e> {
-    env.stablehand("talk")
+fn with_hooks<'e>(env: &'e TestEnv, subcommand: &str, agent: &str) -> Run<'e> {
+    env.stablehand(subcommand)
         .flag("--agent", agent)
         .flag("--agent-bin", &env.bins().fake_agent)
         .flag("--log-dir", env.log_dir())
@@ -44,7 +44,10 @@ fn rules_hold_every_turn_and_the_file_is_given_back() {
     for agent in ["cursor", "claude", "gemini"] {
         let env = env(TURNS);
         with_file(&env, THEIRS);
-        let run = talk(&env, agent).flag("--policy", rules(&env, RULES)).stdin("go\non\n").finish();
+        let run = with_hooks(&env, "talk", agent)
+            .flag("--policy", rules(&env, RULES))
+            .stdin("go\non\n")
+            .finish();
         run.assert_code(0);
         assert!(!made(&env, "made"), "{agent}");
         assert!(made(&env, "one") && made(&env, "two"), "{agent}: {}", run.stderr);
@@ -60,18 +63,21 @@ fn rules_hold_every_turn_and_the_file_is_given_back() {
 }
 
 #[test]
-fn without_rules_somebody_is_asked_about_everything() {
-    let env = env("read-stdin\ninit s1\nrun c1 10s touch yes\nrun c2 10s touch no\ndone\n");
-    let (run, mut line) = attend(talk(&env, "cursor").args(["go"]).stdin(""));
-    for (file, word) in [("touch yes", "allow"), ("touch no", "deny")] {
-        let asked = question(&mut line);
-        assert_eq!(asked["tool"]["input"]["command"], file);
-        answer(&mut line, &json!({ "id": asked["id"], "answer": word }));
-        let mut told = String::new();
-        line.read_line(&mut told).unwrap();
-        assert!(told.contains("approval.resolved"), "{told}");
+fn without_rules_somebody_is_asked_about_everything_in_a_run_too() {
+    for subcommand in ["talk", "run"] {
+        let env = env("read-stdin\ninit s1\nrun c1 10s touch yes\nrun c2 10s touch no\ndone\n");
+        let run = with_hooks(&env, subcommand, "cursor").args(["go"]).stdin("");
+        let (run, mut line) = attend(run);
+        for (file, word) in [("touch yes", "allow"), ("touch no", "deny")] {
+            let asked = question(&mut line);
+            assert_eq!(asked["tool"]["input"]["command"], file, "{subcommand}");
+            answer(&mut line, &json!({ "id": asked["id"], "answer": word }));
+            let mut told = String::new();
+            line.read_line(&mut told).unwrap();
+            assert!(told.contains("approval.resolved"), "{told}");
+        }
+        run.finish().assert_code(0);
+        assert!(made(&env, "yes") && !made(&env, "no"), "{subcommand}");
+        env.assert_nobody_left();
     }
-    run.finish().assert_code(0);
-    assert!(made(&env, "yes") && !made(&env, "no"));
-    env.assert_nobody_left();
 }
