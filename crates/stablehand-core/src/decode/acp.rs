@@ -77,9 +77,9 @@ impl Objects for AcpDecoder {
             return self.error(id, error, depth, out);
         }
         match get("result") {
-            // A prompt that is answered once more: nobody waits for it.
+            // A prompt that is answered once more: nobody waits for it, and no turn is on.
             Some(result) if result.get("stopReason").is_some() && self.is_answered(id) => {
-                self.stream.unknown(b"result", line, out);
+                self.stream.last_type.set("result");
             }
             Some(result) => {
                 self.stream.last_type.set("result");
