@@ -327,7 +327,10 @@ impl AcpDecoder {
             speak::About::Other => false,
             speak::About::Unknown => self.stream.in_turn,
         };
-        if !ends_turn || self.is_answered(id) {
+        if ends_turn && self.is_answered(id) {
+            return; // Nobody waits for it.
+        }
+        if !ends_turn {
             let text = format!("a request failed: {message}");
             return self.stream.notice(NoticeLevel::Error, text, out);
         }
