@@ -153,3 +153,17 @@ fn only_plans(real: &Real) {
     };
     assert_eq!(log.all("told").into_iter().filter(said).count(), 1, "{:?}", log.names());
 }
+
+/// What it has us do is done, and is on record.
+#[test]
+fn gemini_has_files_written_for_it() {
+    with(RealAgent::Gemini, |real| {
+        let path = real.env.work().join("list.txt");
+        let prompt = format!("Write the list to {}", path.display());
+        told(real.by_acp("run", "write-file").args(["--force", &prompt])).assert_success();
+        assert_eq!(fs::read_to_string(&path).unwrap(), WRITTEN);
+        let log = real.env.log();
+        let served = |record: &&serde_json::Map<String, Value>| record["what"] == "service";
+        assert!(log.all("told").into_iter().any(|record| served(&record)), "{:?}", log.names());
+    });
+}
