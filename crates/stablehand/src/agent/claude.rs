@@ -40,7 +40,12 @@ pub(super) static ROW: Row = Row {
         ("DISABLE_ERROR_REPORTING", Some("1")),
     ],
     two_way: Some(TwoWay { dialect: Dialect::Claude, arguments: two_way }),
-    acp: Some(AcpForm { programs: &["claude-agent-acp"], arguments: &[], logins: &[] }),
+    acp: Some(AcpForm {
+        programs: &["claude-agent-acp"],
+        arguments: &[],
+        logins: &[],
+        has_files_read: true,
+    }),
     tools: ToolsSeen::BeginningAndEnd,
     // It exits with 1 for every failure, and its last line says which.
     exit_codes: &[],
