@@ -110,6 +110,9 @@ pub struct AcpForm {
     arguments: &'static [&'static str],
     /// Its own word for how it logs in, where a variable is set by which it can.
     logins: &'static [(&'static str, &'static str)],
+    /// Whether it can do with a client that reads files for it: one that cannot tell a file which is
+    /// not there from any other failure makes no new ones then.
+    has_files_read: bool,
 }
 
 /// When an agent's stream tells of a tool.

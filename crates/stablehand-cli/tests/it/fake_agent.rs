@@ -182,7 +182,7 @@ fn shims(env: &TestEnv, scene: &str) -> std::path::PathBuf {
     let folder = env.path("it's a \"bin\" $HOME");
     let run = env.stablehand("fake-agent").flag("--shims", &folder).flag("--scene", scene);
     let written = run.finish().assert_code(0).stdout_text();
-    assert_eq!(written.lines().count(), 6, "{written}");
+    assert_eq!(written.lines().count(), 7, "{written}");
     folder
 }
 

@@ -3,7 +3,9 @@
 use crate::support::{Told, command, for_each_agent, for_each_of, in_a_tool, told, with};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use stablehand_testkit::llm::scene::{CHORES, HELLO, SHELL_COMMAND, TOOLS_DONE, WRITTEN};
+use stablehand_testkit::llm::scene::{
+    CHORE_FILES, CHORES, HELLO, SHELL_COMMAND, TOOLS_DONE, WRITTEN,
+};
 use stablehand_testkit::real::{Real, RealAgent};
 use std::fs;
 use std::time::Duration;
@@ -127,6 +129,10 @@ fn chores(real: &Real, rules: &str) -> ([bool; 2], Vec<String>) {
 fn allowed(real: &Real) {
     let (done, answers) = chores(real, "[policy]\ndefault = \"allow\"\n");
     assert_eq!(done, [true, true]);
+    // New files, whoever writes them.
+    for name in CHORE_FILES {
+        assert_eq!(fs::read_to_string(real.env.work().join(name)).unwrap(), WRITTEN);
+    }
     assert!(!answers.is_empty() && answers.iter().all(|answer| answer == "allow"), "{answers:?}");
 }
 
@@ -152,4 +158,18 @@ fn only_plans(real: &Real) {
         lines.into_iter().flatten().any(|line| line["id"] == "stablehand-confine")
     };
     assert_eq!(log.all("told").into_iter().filter(said).count(), 1, "{:?}", log.names());
+}
+
+/// What it has us do is done, and is on record.
+#[test]
+fn gemini_has_files_written_for_it() {
+    with(RealAgent::Gemini, |real| {
+        let path = real.env.work().join("list.txt");
+        let prompt = format!("Write the list to {}", path.display());
+        told(real.by_acp("run", "write-file").args(["--force", &prompt])).assert_success();
+        assert_eq!(fs::read_to_string(&path).unwrap(), WRITTEN);
+        let log = real.env.log();
+        let served = |record: &&serde_json::Map<String, Value>| record["what"] == "service";
+        assert!(log.all("told").into_iter().any(|record| served(&record)), "{:?}", log.names());
+    });
 }

@@ -114,9 +114,9 @@ impl Objects for AcpDecoder {
             return self.error(id, error, depth, out);
         }
         match get("result") {
-            // A prompt that is answered once more: nobody waits for it.
+            // A prompt that is answered once more: nobody waits for it, and no turn is on.
             Some(result) if result.get("stopReason").is_some() && self.is_answered(id) => {
-                self.stream.unknown(b"result", line, out);
+                self.stream.last_type.set("result");
             }
             Some(result) => {
                 self.stream.last_type.set("result");
@@ -386,7 +386,10 @@ impl AcpDecoder {
             (speak::About::Needed, None) => true,
             (speak::About::Unknown, None) => self.stream.in_turn,
         };
-        if !ends_turn || self.is_answered(id) {
+        if ends_turn && self.is_answered(id) {
+            return; // Nobody waits for it.
+        }
+        if !ends_turn {
             let text = format!("a request failed: {message}");
             return self.stream.notice(NoticeLevel::Error, text, out);
         }

@@ -67,6 +67,7 @@ fn row_of(words: &[String]) -> Row {
     let for_ever = |word: &String| -> &'static str { word.clone().leak() };
     let all: &'static [&'static str] = Vec::leak(words.iter().map(for_ever).collect());
     let (programs, arguments) = all.split_at(1.min(all.len()));
+    let known = known_by(programs);
     Row {
         name: format!("{BY_COMMAND}{shown}").leak(),
         programs,
@@ -77,7 +78,12 @@ fn row_of(words: &[String]) -> Row {
         workspace: Workspace::StartedThere,
         env: &[],
         two_way: None,
-        acp: Some(AcpForm { programs, arguments, logins: logins(programs) }),
+        acp: Some(AcpForm {
+            programs,
+            arguments,
+            logins: known.map_or(&[], |acp| acp.logins),
+            has_files_read: known.is_none_or(|acp| acp.has_files_read),
+        }),
         tools: ToolsSeen::BeginningAndEnd,
         exit_codes: &[],
         limits: as_they_are,
@@ -89,12 +95,13 @@ fn row_of(words: &[String]) -> Row {
     }
 }
 
-/// One that we know by the name of its program logs in as it does under its own name.
-fn logins(programs: &[&str]) -> &'static [(&'static str, &'static str)] {
+/// One that we know by the name of its program logs in as it does under its own name, and is offered
+/// the same.
+fn known_by(programs: &[&str]) -> Option<&'static AcpForm> {
     let name = programs.first().and_then(|program| program.rsplit('/').next());
     let known = Agent::ALL.iter().filter_map(|agent| agent.row().acp.as_ref());
     let is_it = |acp: &&AcpForm| acp.programs.iter().any(|program| Some(*program) == name);
-    known.into_iter().find(is_it).map_or(&[], |acp| acp.logins)
+    known.into_iter().find(is_it)
 }
 
 const CAN: Capabilities = Capabilities {

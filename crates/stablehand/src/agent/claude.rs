@@ -47,7 +47,12 @@ pub(super) static ROW: Row = Row {
         images: true,
         mcp: McpTakes { stdio: true, http: true, sse: true },
     }),
-    acp: Some(AcpForm { programs: &["claude-agent-acp"], arguments: &[], logins: &[] }),
+    acp: Some(AcpForm {
+        programs: &["claude-agent-acp"],
+        arguments: &[],
+        logins: &[],
+        has_files_read: true,
+    }),
     tools: ToolsSeen::BeginningAndEnd,
     // It exits with 1 for every failure, and its last line says which.
     exit_codes: &[],

@@ -35,6 +35,7 @@ pub(super) static ROW: Row = Row {
         programs: &["codex-acp"],
         arguments: &[],
         logins: &[("CODEX_API_KEY", "api-key"), ("OPENAI_API_KEY", "api-key")],
+        has_files_read: true,
     }),
     tools: ToolsSeen::BeginningAndEnd,
     // It exits with 1 for every failure of a turn; a flag that it does not know is 2, on its

@@ -19,7 +19,12 @@ pub(super) static ROW: Row = Row {
     // A program that changes while it is judged cannot be judged.
     env: &[("COPILOT_AUTO_UPDATE", Some("false"))],
     two_way: None,
-    acp: Some(AcpForm { programs: &["copilot"], arguments: &["--acp"], logins: &[] }),
+    acp: Some(AcpForm {
+        programs: &["copilot"],
+        arguments: &["--acp"],
+        logins: &[],
+        has_files_read: true,
+    }),
     tools: ToolsSeen::BeginningAndEnd,
     exit_codes: &[],
     limits: as_they_are,

@@ -25,7 +25,12 @@ pub(super) static ROW: Row = Row {
     workspace: Workspace::Argument,
     env: &[],
     two_way: None,
-    acp: Some(AcpForm { programs: &["cursor-agent", "agent"], arguments: &["acp"], logins: &[] }),
+    acp: Some(AcpForm {
+        programs: &["cursor-agent", "agent"],
+        arguments: &["acp"],
+        logins: &[],
+        has_files_read: true,
+    }),
     tools: ToolsSeen::BeginningAndEnd,
     // It exits with 1 for every failure, and its standard error says which.
     exit_codes: &[],

@@ -32,6 +32,7 @@ pub(super) static ROW: Row = Row {
         programs: &["gemini"],
         arguments: &["--acp"],
         logins: &[("GEMINI_API_KEY", "gemini-api-key")],
+        has_files_read: false,
     }),
     tools: ToolsSeen::BeginningAndEnd,
     exit_codes: &[

@@ -24,7 +24,12 @@ pub(super) static ROW: Row = Row {
     workspace: Workspace::StartedThere,
     env: &[("OPENCODE_DISABLE_AUTOUPDATE", Some("1"))],
     two_way: None,
-    acp: Some(AcpForm { programs: &["opencode"], arguments: &["acp"], logins: &[] }),
+    acp: Some(AcpForm {
+        programs: &["opencode"],
+        arguments: &["acp"],
+        logins: &[],
+        has_files_read: true,
+    }),
     tools: ToolsSeen::AfterTheFact,
     exit_codes: &[],
     limits,

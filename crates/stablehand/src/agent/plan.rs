@@ -215,7 +215,7 @@ impl Agent {
                 let acp = row.acp.as_ref().ok_or_else(|| no_acp(self))?;
                 let mut args = words(acp.arguments);
                 args.extend(request.extra.iter().cloned());
-                (args, Dialect::Acp, Some(whole_opening(request)?))
+                (args, Dialect::Acp, Some(whole_opening(request, acp.has_files_read)?))
             }
         };
         let env = row.env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
@@ -270,7 +270,7 @@ fn opening(request: &PlanRequest) -> Opening {
 }
 
 /// The same for whoever has to be told where to work with every word of the path.
-fn whole_opening(request: &PlanRequest) -> Result<Opening, PlanError> {
+fn whole_opening(request: &PlanRequest, reads: bool) -> Result<Opening, PlanError> {
     let here = request.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
     let whole = std::path::absolute(&here)
         .and_then(|path| path.canonicalize().or(Ok(path)))
@@ -278,7 +278,7 @@ fn whole_opening(request: &PlanRequest) -> Result<Opening, PlanError> {
     let opening = opening(request);
     // What may change nothing has nothing changed for it, either.
     let changes = opening.access != Access::ReadOnly;
-    let services = Services { reads: true, writes: changes, commands: changes };
+    let services = Services { reads, writes: changes, commands: changes };
     Ok(Opening { cwd: Some(whole.to_string_lossy().into_owned()), services, ..opening })
 }
 

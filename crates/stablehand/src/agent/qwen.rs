@@ -25,6 +25,7 @@ pub(super) static ROW: Row = Row {
         programs: &["qwen"],
         arguments: &["--acp"],
         logins: &[("OPENAI_API_KEY", "openai")],
+        has_files_read: false,
     }),
     tools: ToolsSeen::BeginningAndEnd,
     exit_codes: &[],

@@ -209,6 +209,8 @@ impl Driver<'_> {
         let level = if stage == Stage::Interrupt { Level::Info } else { Level::Warn };
         self.log.decide(level, "agent_killed", &fields, None);
         self.turn_hooks_down();
+        // Not in the agent's tree, so no signal to that reaches them.
+        self.kill_commands();
         self.log.flush();
         self.prompt.close();
         self.type_no_more();

@@ -311,10 +311,15 @@ impl Driver<'_> {
 
     /// The turn is interrupted: what runs is ended, and what is asked about is not done.
     pub(super) fn interrupt_services(&mut self) {
+        self.kill_commands();
+        self.withdraw_services();
+    }
+
+    /// Ends every command; its terminal stays until it is released.
+    pub(super) fn kill_commands(&mut self) {
         for terminal in &mut self.serving.terminals {
             terminal.kill();
         }
-        self.withdraw_services();
     }
 
     /// Nothing that was asked about is done any more.

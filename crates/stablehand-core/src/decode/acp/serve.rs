@@ -74,7 +74,9 @@ pub(super) fn reply(service: &Service) -> (&'static str, serde_json::Value) {
             ("result", result)
         }
         Service::Ended(end) => ("result", ended(end)),
-        Service::Missing(text) => error(NOT_FOUND, text),
+        // In the protocol's own words, by which agents know it: one that would make a new file asks
+        // for the old one first.
+        Service::Missing(text) => error(NOT_FOUND, &format!("Resource not found: {text}")),
         Service::Refused(text) => error(NOT_DONE, text),
     }
 }
