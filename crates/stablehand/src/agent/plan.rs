@@ -203,7 +203,7 @@ impl Agent {
             Form::TwoWay => {
                 let way = row.two_way.as_ref().ok_or_else(|| not_two_way(self))?;
                 let opening = match way.dialect {
-                    Dialect::Acp => whole_opening(request)?,
+                    Dialect::Acp => whole_opening(request, true)?,
                     _ => opening(request),
                 };
                 ((way.arguments)(request), way.dialect, Some(opening))
