@@ -18,10 +18,14 @@ const MOST_OPEN: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     open: VecDeque<Call>,
+    /// The session that the present line is of, as a digest: another one may have a call of the same
+    /// id, and nobody may take the one for the other.
+    session: u64,
 }
 
 #[derive(Debug)]
 struct Call {
+    session: u64,
     item: ItemId,
     tool: Box<Tool>,
     title: String,
@@ -90,12 +94,22 @@ impl<'a> Wire<'a> {
     }
 }
 
+/// A session, as far as it has to be told from others.
+pub(super) fn digest_of_session(session: Option<Value<'_>>) -> u64 {
+    digest64(session.and_then(Value::string).unwrap_or_default().as_bytes())
+}
+
 /// A word of an object, as it stands there.
 pub(super) fn word<'a>(holder: Value<'a>, key: &str) -> &'a [u8] {
     holder.get(key).and_then(Value::raw_str).unwrap_or_default()
 }
 
 impl Calls {
+    /// What follows is of this session.
+    pub(super) fn of_session(&mut self, session: Option<Value<'_>>) {
+        self.session = digest_of_session(session);
+    }
+
     /// A call or an update of one.
     pub(super) fn told(
         &mut self,
@@ -137,7 +151,9 @@ impl Calls {
     /// Opens the call, or adds what is new about it; its place.
     fn announce(&mut self, wire: &Wire<'_>, ids: &mut Ids, out: &mut Vec<EventKind>) -> usize {
         let id = wire.id();
-        let known = self.open.iter().position(|call| call.tool.call.0 == id);
+        let session = self.session;
+        let is_it = |call: &Call| call.session == session && call.tool.call.0 == id;
+        let known = self.open.iter().position(is_it);
         let at = known.unwrap_or_else(|| {
             if self.open.len() >= MOST_OPEN {
                 self.open.pop_front();
@@ -145,7 +161,7 @@ impl Calls {
             let item = ids.next();
             let tool = Box::new(begun(id, item));
             let (title, told) = (String::new(), (0, digest64(b"")));
-            self.open.push_back(Call { item, tool, title, is_guessed: true, told });
+            self.open.push_back(Call { session, item, tool, title, is_guessed: true, told });
             self.open.len() - 1
         });
         if let Some(call) = self.open.get_mut(at) {
@@ -156,6 +172,16 @@ impl Calls {
             }
         }
         at
+    }
+
+    /// The turn of this session ended, and those of others go on.
+    pub(super) fn abandon_of(&mut self, session: u64, depth: Depth, out: &mut Vec<EventKind>) {
+        let (over, open) = self.open.drain(..).partition(|call| call.session == session);
+        self.open = open;
+        let over: VecDeque<Call> = over;
+        for call in over {
+            call.end(&Wire::default(), depth, out);
+        }
     }
 
     /// The turn ended and the agent will say no more about these.

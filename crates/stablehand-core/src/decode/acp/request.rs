@@ -205,8 +205,9 @@ fn commands(arguments: &serde_json::Value) -> Vec<String> {
     let sets: String = sets.collect();
     let command = text(arguments, "command").unwrap_or_default();
     let join = |quote: fn(&str) -> String| {
-        let words: String = words.iter().map(|word| format!(" {}", quote(word))).collect();
-        format!("{sets}{command}{words}")
+        let words = words.iter().map(|word| quote(word));
+        let all: Vec<String> = std::iter::once(format!("{sets}{command}")).chain(words).collect();
+        all.join(" ")
     };
     let (meant, plain) = (join(quoted), join(str::to_owned));
     if meant == plain { vec![meant] } else { vec![meant, plain] }
