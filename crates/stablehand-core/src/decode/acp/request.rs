@@ -69,7 +69,11 @@ impl AcpRequest {
             options: None,
         };
         if line.part == Part::First {
-            return nothing(beginning(line));
+            let object = json::scan_prefix(line.bytes);
+            let id = object.and_then(|object| object.get("id")).filter(|id| !id.is_null());
+            // Whoever asks for too much at once is to know that it will not be.
+            let id = id.and_then(|id| serde_json::from_slice(id.raw()).ok());
+            return AcpRequest { id, ..nothing(beginning(line)) };
         }
         if line.bytes.trim_ascii().is_empty() {
             return nothing(AcpQuestion::None);
