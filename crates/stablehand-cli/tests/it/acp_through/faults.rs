@@ -198,3 +198,13 @@ fn a_turn_that_goes_on_is_not_the_end_of_another() {
     let log = env.log();
     assert!(!log.has("agent_killed") && !log.has("exit_overdue"), "{:?}", log.names());
 }
+
+#[test]
+fn a_command_that_cannot_be_run_is_said() {
+    let env = TestEnv::new(bins());
+    let run = through(&env, "no-such-agent --acp").stdin(HELLO).finish();
+    run.assert_code(1);
+    assert!(run.stderr.contains("no-such-agent") && run.stderr.contains("--through"), "{run:?}");
+    through(&env, "'half a quote").finish().assert_code(64);
+    through(&env, "cat").args(["--model", "hay"]).finish().assert_code(64);
+}
