@@ -55,7 +55,7 @@ fn measure() -> Outcome<()> {
     let mut table =
         Table::new(&["chain", "p50 µs", "p99 µs", "p50 vs pipe", "added per frame, µs"]);
     for (name, result, added) in [
-        ("bare pipes", pipe, "".to_owned()),
+        ("bare pipes", pipe, String::new()),
         ("stablehand acp --through", ours, spread(&per_frame)),
     ] {
         table.row([

@@ -143,8 +143,12 @@ fn complain(house: &House, report: &RunReport) {
     if matches!(report.end.end, SessionEnd::Success | SessionEnd::Interrupted) {
         return;
     }
-    let hint = report.failure.as_ref().and_then(failure::spawn_hint);
-    let hint = hint.map_or_else(|| failure::log_hint(house.log.path()), Into::into);
+    let hint = match &report.failure {
+        Some(_) => {
+            "install it, or give its whole path: --through '/path/to/agent --acp'".to_owned()
+        }
+        None => failure::log_hint(house.log.path()),
+    };
     let failure = Failure::new(report.summary()).hint(hint);
     house.screen.err(failure.message(PROGRAM).as_bytes());
 }

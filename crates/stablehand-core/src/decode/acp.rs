@@ -60,8 +60,8 @@ const MOST_OVERHEARD: usize = 1024;
 /// What a client wants of the agent, as far as the answer does not say it.
 #[derive(Debug)]
 enum Wish {
-    /// A turn.
-    Turn,
+    /// A turn, of the session with this digest.
+    Turn(u64),
     /// To go on with this session.
     Continue(String),
     Other,
@@ -83,7 +83,10 @@ impl Objects for AcpDecoder {
         };
         let session = || first(object.get("params")?, &["sessionId"]);
         let wish = match (method.as_str(), session()) {
-            ("session/prompt", _) => Wish::Turn,
+            ("session/prompt", _) => {
+                let params = object.get("params");
+                Wish::Turn(calls::digest_of_session(params.and_then(|it| it.get("sessionId"))))
+            }
             ("session/load" | "session/resume", Some(session)) => Wish::Continue(session),
             _ => Wish::Other,
         };
@@ -186,6 +189,7 @@ impl AcpDecoder {
             b"tool_call" | b"tool_call_update" => {
                 self.stream.model_acts(out);
                 self.stream.close_texts(out);
+                self.calls.of_session(session);
                 self.calls.told(update, &mut self.stream.ids, depth, out);
             }
             b"plan" => {
@@ -275,6 +279,7 @@ impl AcpDecoder {
                 self.stream.model_acts(out);
                 self.stream.close_texts(out);
                 let about = params.get("toolCall").unwrap_or(Value::new(b"{}"));
+                self.calls.of_session(params.get("sessionId"));
                 let tool = self.calls.asked(about, &mut self.stream.ids, depth, out);
                 out.push(question::permission(id, params, tool));
             }
@@ -282,6 +287,7 @@ impl AcpDecoder {
             _ if method.starts_with(b"fs/") || method.starts_with(b"terminal/") => {
                 if let Some(Ok(want)) = serve::wanted(method, params) {
                     self.stream.model_acts(out);
+                    self.calls.of_session(params.get("sessionId"));
                     self.calls.served(&id_text(Some(id)), &want, &mut self.stream.ids, out);
                 }
             }
@@ -327,9 +333,9 @@ impl AcpDecoder {
         if let Some(session) = session {
             self.is_live = true;
             self.name_session(session.string(), out);
-        } else if let Some(Wish::Continue(session)) = wish {
+        } else if let Some(Wish::Continue(session)) = &wish {
             self.is_live = true;
-            self.name_session(Some(session), out);
+            self.name_session(Some(session.clone()), out);
         } else if let Some(session) = id.and_then(speak::continued) {
             self.is_live = true;
             self.name_session(Some(session), out);
@@ -345,8 +351,11 @@ impl AcpDecoder {
                     failed(None, format!("the turn stopped: {}", String::from_utf8_lossy(other)))
                 }
             };
-            if self.overheard.iter().any(|(_, wish)| matches!(wish, Wish::Turn)) {
+            if self.overheard.iter().any(|(_, wish)| matches!(wish, Wish::Turn(_))) {
                 // A client may have turns of several sessions on; they are one until the last ends.
+                if let Some(Wish::Turn(session)) = wish {
+                    self.calls.abandon_of(session, depth, out);
+                }
                 let word = String::from_utf8_lossy(stop);
                 let text = format!("a turn of one of several sessions ended: {word}");
                 return self.stream.notice(NoticeLevel::Info, text, out);
@@ -379,9 +388,9 @@ impl AcpDecoder {
         let code = error.get("code").and_then(Value::i64);
         let about = id.map_or(speak::About::Unknown, speak::about);
         let wish = self.wish_of(id);
-        let others = self.overheard.iter().any(|(_, wish)| matches!(wish, Wish::Turn));
+        let others = self.overheard.iter().any(|(_, wish)| matches!(wish, Wish::Turn(_)));
         let ends_turn = match (about, wish) {
-            (_, Some(Wish::Turn)) => !others,
+            (_, Some(Wish::Turn(_))) => !others,
             (_, Some(_)) | (speak::About::Other, None) => false,
             (speak::About::Needed, None) => true,
             (speak::About::Unknown, None) => self.stream.in_turn,

@@ -118,12 +118,11 @@ pub(super) fn conclude(
     let ending = |end, by| Ending { end, by, signal: None };
     let by_agent = ending(facts.end(), EndedBy::Agent);
     match stopped {
-        None | Some(StopReason::ExitOverdue) => by_agent,
+        // What it means that a client left is for [`with_client`] to say.
+        None | Some(StopReason::ExitOverdue | StopReason::ClientGone) => by_agent,
         Some(StopReason::Signal(n)) => {
             Ending { end: SessionEnd::Interrupted, by: EndedBy::Person, signal: Some(n) }
         }
-        // What it means that the client left depends on what the client was waiting for.
-        Some(StopReason::ClientGone) => by_agent,
         Some(StopReason::ReaderGone) => ending(SessionEnd::ReaderGone, EndedBy::Person),
         // It answered after all, while it was being stopped: the work is done. And a result that was
         // delivered stays one, whatever became of the keeper.

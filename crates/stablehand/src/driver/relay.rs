@@ -268,7 +268,8 @@ impl Driver<'_> {
             self.stop.begin(StopReason::ClientGone, now);
         }
         let Some(relay) = &mut self.relay else { return };
-        let obeyed = relay.cancel_by.is_some() && !relay.state.is_busy();
+        let on = !relay.state.prompted_sessions().is_empty();
+        let obeyed = relay.cancel_by.is_some() && !on;
         let overdue = relay.cancel_by.is_some_and(|by| by <= now);
         if !obeyed && !overdue {
             return;

@@ -205,18 +205,15 @@ impl Driver<'_> {
     pub(super) fn record_rulings(&mut self) {
         let Some(relay) = &self.relay else { return };
         for judged in &relay.rulings.judged {
-            let fields = json!({
-                "id": judged.what.id_text(),
-                "method": judged.what.method,
-                "decision": judged.decision,
-            });
-            match &judged.decision {
-                Some(_) => self.log.decide(Level::Info, "policy_decided", &fields, None),
-                None => {
-                    let text = "a line that cannot be judged for certain was kept from the client";
-                    let fields = json!({ "id": judged.what.id_text(), "text": text });
-                    self.log.decide(Level::Warn, "withheld", &fields, None);
-                }
+            let id = judged.what.id_text();
+            if let Some(decision) = &judged.decision {
+                let method = &judged.what.method;
+                let fields = json!({ "id": id, "method": method, "decision": decision });
+                self.log.decide(Level::Info, "policy_decided", &fields, None);
+            } else {
+                let text = "a line that cannot be judged for certain was kept from the client";
+                let fields = json!({ "id": id, "text": text });
+                self.log.decide(Level::Warn, "withheld", &fields, None);
             }
         }
     }

@@ -18,7 +18,7 @@ fn an_agent_that_dies_in_a_turn_leaves_an_error_and_no_second_answer() {
     let about = &answers[0]["error"]["data"]["stablehand"];
     assert_eq!(about["outcome"], "no_result");
     assert_eq!(about["exit"]["code"], 3, "{about}");
-    assert!(about["log"].as_str().unwrap().ends_with(".jsonl"));
+    assert!(about["log"].as_str().unwrap().contains(".jsonl"));
     assert!(about["stderr"].as_str().unwrap().contains("why"));
     assert!(run.stderr.contains("exit code 3"), "{}", run.stderr);
     assert_eq!(env.log().last()["outcome"], "no_result");
@@ -162,4 +162,49 @@ fn frames_of_32_mib_pass_both_ways_in_bounded_memory() {
     run.assert_code(0);
     assert!(run.stdout == frame, "{} of {} bytes", run.stdout.len(), frame.len());
     run.assert_memory();
+}
+
+#[test]
+fn a_client_that_writes_faster_than_the_agent_reads_waits_in_bounded_memory() {
+    let env = TestEnv::new(bins());
+    let line = format!("{{\"method\":\"_x\",\"params\":\"{}\"}}\n", "x".repeat(1000));
+    let bytes = line.repeat(24_000).into_bytes();
+    // It writes more than any pipe holds before it reads the first byte.
+    let script = "head -c 4000000 /dev/zero | tr '\\0' x; echo; sleep 1; cat > heard";
+    std::fs::write(env.path("late.sh"), script).unwrap();
+    let command = format!("sh '{}'", env.path("late.sh").display());
+    let run = through(&env, &command).flag("--stop-grace", "20s").stdin(bytes.clone());
+    let run = run.deadline(secs(120)).finish();
+    run.assert_code(0);
+    assert_eq!(run.stdout.len(), 4_000_001);
+    assert!(std::fs::read(env.work().join("heard")).unwrap() == bytes);
+    run.assert_memory();
+}
+
+#[test]
+fn a_turn_that_goes_on_is_not_the_end_of_another() {
+    let env = TestEnv::new(bins());
+    let slow =
+        r#"*'"id":4'*) sleep 2; echo '{"id":4,"result":{"stopReason":"end_turn","slow":1}}';;"#;
+    let run = through(&env, &agent(&env, slow)).flag("--idle-timeout", "20s");
+    let mut running = run.flag("--first-response-timeout", "20s").stdin_open().start();
+    converse(&mut running, &[(HELLO, "pony"), (NEW, "s1")]);
+    running.type_line(PROMPT);
+    let other = PROMPT.replace("\"id\":3", "\"id\":4").replace("s1", "s2");
+    converse(&mut running, &[(other.as_str(), "slow")]);
+    running.close_stdin();
+    let run = running.finish();
+    run.assert_code(0);
+    let log = env.log();
+    assert!(!log.has("agent_killed") && !log.has("exit_overdue"), "{:?}", log.names());
+}
+
+#[test]
+fn a_command_that_cannot_be_run_is_said() {
+    let env = TestEnv::new(bins());
+    let run = through(&env, "no-such-agent --acp").stdin(HELLO).finish();
+    run.assert_code(1);
+    assert!(run.stderr.contains("no-such-agent") && run.stderr.contains("--through"), "{run:?}");
+    through(&env, "'half a quote").finish().assert_code(64);
+    through(&env, "cat").args(["--model", "hay"]).finish().assert_code(64);
 }

@@ -147,6 +147,25 @@ fn what_could_be_read_in_two_ways_does_not_pass() {
 }
 
 #[test]
+fn a_request_that_is_too_long_to_be_judged_is_refused() {
+    let env = TestEnv::new(bins());
+    let note = env.path("answer");
+    let (head, tail) = WRITE.split_once("hay\"}").unwrap();
+    let more = format!(
+        r#"*'"session/prompt"'*) printf '%s' '{head}'; head -c 6000000 /dev/zero | tr '\0' x; printf '%s\n' '"}}{tail}';;
+*'"id":50'*) printf '%s' "$l" > '{}'; echo '{{"jsonrpc":"2.0","id":3,"result":{{"stopReason":"end_turn"}}}}';;"#,
+        note.display()
+    );
+    let run = through(&env, &agent(&env, &more)).flag("--policy", rules(&env, "allow"));
+    let mut running = run.stdin_open().start();
+    converse(&mut running, &[(HELLO, "pony"), (NEW, "s1"), (PROMPT, "end_turn")]);
+    running.close_stdin();
+    let run = running.finish();
+    assert!(!run.stdout_text().contains("hay.txt"), "it was passed on");
+    assert_eq!(answer(&env)["error"]["code"], -32603);
+}
+
+#[test]
 fn what_an_agent_does_unasked_ends_the_run_where_rules_forbid_it() {
     let env = TestEnv::new(bins());
     let call = r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","kind":"execute","status":"completed","title":"x","rawInput":{"command":"rm -rf hay"}}}}"#;

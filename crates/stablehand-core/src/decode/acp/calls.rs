@@ -22,10 +22,14 @@ const MOST_PIECES: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     open: VecDeque<Call>,
+    /// The session that the present line is of, as a digest: another one may have a call of the same
+    /// id, and nobody may take the one for the other.
+    session: u64,
 }
 
 #[derive(Debug)]
 struct Call {
+    session: u64,
     item: ItemId,
     tool: Box<Tool>,
     title: String,
@@ -111,12 +115,22 @@ impl<'a> Wire<'a> {
     }
 }
 
+/// A session, as far as it has to be told from others.
+pub(super) fn digest_of_session(session: Option<Value<'_>>) -> u64 {
+    digest64(session.and_then(Value::string).unwrap_or_default().as_bytes())
+}
+
 /// A word of an object, as it stands there.
 pub(super) fn word<'a>(holder: Value<'a>, key: &str) -> &'a [u8] {
     holder.get(key).and_then(Value::raw_str).unwrap_or_default()
 }
 
 impl Calls {
+    /// What follows is of this session.
+    pub(super) fn of_session(&mut self, session: Option<Value<'_>>) {
+        self.session = digest_of_session(session);
+    }
+
     /// A call or an update of one.
     pub(super) fn told(
         &mut self,
@@ -158,7 +172,9 @@ impl Calls {
     /// Opens the call, or adds what is new about it; its place.
     fn announce(&mut self, wire: &Wire<'_>, ids: &mut Ids, out: &mut Vec<EventKind>) -> usize {
         let id = wire.id();
-        let known = self.open.iter().position(|call| call.tool.call.0 == id);
+        let session = self.session;
+        let is_it = |call: &Call| call.session == session && call.tool.call.0 == id;
+        let known = self.open.iter().position(is_it);
         let at = known.unwrap_or_else(|| {
             if self.open.len() >= MOST_OPEN {
                 self.open.pop_front();
@@ -168,6 +184,7 @@ impl Calls {
             let (title, told) = (String::new(), (0, digest64(b"")));
             let pieces = String::new();
             self.open.push_back(Call {
+                session,
                 item,
                 tool,
                 title,
@@ -208,7 +225,7 @@ impl Calls {
             Want::Release { terminal } => return self.released(terminal, out),
             Want::Output { .. } | Want::Wait { .. } | Want::Kill { .. } => return,
         };
-        if self.open.iter().any(|call| !call.is_served) {
+        if self.open.iter().any(|call| !call.is_served && call.session == self.session) {
             return;
         }
         let item = ids.next();
@@ -221,7 +238,16 @@ impl Calls {
         let body = ItemBody::Tool(tool.clone());
         out.push(EventKind::ItemStarted { item: Item { id: item, body } });
         let (title, told, pieces) = (String::new(), (0, digest64(b"")), String::new());
-        let call = Call { item, tool, title, is_guessed: false, told, pieces, is_served: true };
+        let call = Call {
+            session: self.session,
+            item,
+            tool,
+            title,
+            is_guessed: false,
+            told,
+            pieces,
+            is_served: true,
+        };
         if matches!(want, Want::Run(_)) {
             self.open.push_back(call);
         } else {
@@ -234,6 +260,16 @@ impl Calls {
         let at = self.open.iter().position(|call| call.tool.call.0 == terminal);
         if let Some(call) = at.and_then(|at| self.open.remove(at)) {
             call.end(&Wire::default(), Depth::Skim, out);
+        }
+    }
+
+    /// The turn of this session ended, and those of others go on.
+    pub(super) fn abandon_of(&mut self, session: u64, depth: Depth, out: &mut Vec<EventKind>) {
+        let (over, open) = self.open.drain(..).partition(|call| call.session == session);
+        self.open = open;
+        let over: VecDeque<Call> = over;
+        for call in over {
+            call.end(&Wire::default(), depth, out);
         }
     }
 

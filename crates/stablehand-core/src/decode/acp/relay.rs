@@ -69,7 +69,7 @@ impl AcpRelay {
                 remember(&mut self.asked, id, method, word.params);
                 prompt.map_or(ClientWord::Request, ClientWord::Prompt)
             }
-            (Some(_), None) | (None, None) => ClientWord::Other,
+            (_, None) => ClientWord::Other,
             (None, Some(id)) => {
                 let key = key(id);
                 let known = take(&mut self.wanted, &key);

@@ -69,7 +69,11 @@ impl AcpRequest {
             options: None,
         };
         if line.part == Part::First {
-            return nothing(beginning(line));
+            let object = json::scan_prefix(line.bytes);
+            let id = object.and_then(|object| object.get("id")).filter(|id| !id.is_null());
+            // Whoever asks for too much at once is to know that it will not be.
+            let id = id.and_then(|id| serde_json::from_slice(id.raw()).ok());
+            return AcpRequest { id, ..nothing(beginning(line)) };
         }
         if line.bytes.trim_ascii().is_empty() {
             return nothing(AcpQuestion::None);
@@ -205,8 +209,9 @@ fn commands(arguments: &serde_json::Value) -> Vec<String> {
     let sets: String = sets.collect();
     let command = text(arguments, "command").unwrap_or_default();
     let join = |quote: fn(&str) -> String| {
-        let words: String = words.iter().map(|word| format!(" {}", quote(word))).collect();
-        format!("{sets}{command}{words}")
+        let words = words.iter().map(|word| quote(word));
+        let all: Vec<String> = std::iter::once(format!("{sets}{command}")).chain(words).collect();
+        all.join(" ")
     };
     let (meant, plain) = (join(quoted), join(str::to_owned));
     if meant == plain { vec![meant] } else { vec![meant, plain] }

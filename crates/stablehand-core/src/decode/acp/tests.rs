@@ -562,3 +562,55 @@ proptest! {
         decode_bytes::<AcpDecoder>(format!("{SESSION}\n{line}\n").as_bytes(), Depth::Full);
     }
 }
+
+#[test]
+fn calls_of_two_sessions_are_two_even_with_one_id() {
+    let call = |session: &str, command: &str| {
+        format!(
+            r#"{{"method":"session/update","params":{{"sessionId":"{session}","update":{{"sessionUpdate":"tool_call","toolCallId":"c1","kind":"execute","rawInput":{{"command":"{command}"}}}}}}}}"#
+        )
+    };
+    let asks = r#"{"id":5,"method":"session/request_permission","params":{"sessionId":"s2","toolCall":{"toolCallId":"c1","kind":"execute","title":"x"},"options":[]}}"#;
+    let harmless = call("s1", "ls");
+    let events = decode(&[HELLO, SESSION, &harmless, asks]);
+    let asked = events.iter().find_map(|event| match event {
+        EventKind::ApprovalRequested { tool, .. } => tool.clone(),
+        _ => None,
+    });
+    let input = asked.map(|tool| tool.input);
+    assert!(matches!(input, Some(ToolInput::Other { .. })), "{input:?}");
+}
+
+#[test]
+fn turns_of_several_sessions_are_one_until_the_last_ends() {
+    let mut decoder = AcpDecoder::default();
+    let mut out = Vec::new();
+    let prompt = |id: u8| {
+        format!(r#"{{"id":{id},"method":"session/prompt","params":{{"sessionId":"s{id}"}}}}"#)
+    };
+    for id in 1..=2 {
+        if let Scan::Object(object) = scan(prompt(id).as_bytes()) {
+            crate::decode::Decode::overhear(&mut decoder, &object);
+        }
+    }
+    let mut ends = Vec::new();
+    for id in 1..=2 {
+        let text = format!(r#"{{"id":{id},"result":{{"stopReason":"end_turn"}}}}"#);
+        let line = crate::line::Line {
+            bytes: text.as_bytes(),
+            offset: 0,
+            part: crate::line::Part::Whole,
+            newline: true,
+        };
+        crate::decode::Decode::line(
+            &mut decoder,
+            &line,
+            &scan(text.as_bytes()),
+            Depth::Full,
+            &mut out,
+        );
+        let ended = |event: EventKind| matches!(event, EventKind::TurnEnded { .. });
+        ends.push(out.drain(..).any(ended));
+    }
+    assert_eq!(ends, [false, true]);
+}
