@@ -3,6 +3,7 @@
 //! The editor is a few lines over real pipes; the agents are shims that play scenes, one for each way
 //! in which agents are spoken with, and the built-in demo.
 
+mod conformance;
 mod ends;
 
 use crate::support::{bins, secs};

@@ -118,15 +118,19 @@ fn a_deadline_of_which_nothing_follows_was_not_overslept() {
 #[test]
 fn other_limits_and_other_ends_are_noticed() {
     let log = String::from_utf8(hung()).expect("text");
-    for (from, to, sort) in [
-        (r#""idle_ms":40000"#, r#""idle_ms":30000"#, None),
-        (r#""outcome":"hung""#, r#""outcome":"no_result""#, Some(Sort::Ending)),
-        (r#""session_id":"s1","stdout"#, r#""session_id":"s2","stdout"#, Some(Sort::Ending)),
-        (r#""call_id":"c1","outcome""#, r#""call_id":"c9","outcome""#, Some(Sort::Unexpected)),
-        (r#""verdict":"idle_after_tool""#, r#""verdict":"idle""#, Some(Sort::Unexpected)),
+    for (record, from, to, sort) in [
+        ("monitor_started", r#""idle_ms":40000"#, r#""idle_ms":30000"#, None),
+        ("run_ended", r#""outcome":"hung""#, r#""outcome":"no_result""#, Some(Sort::Ending)),
+        ("run_ended", r#""session_id":"s1""#, r#""session_id":"s2""#, Some(Sort::Ending)),
+        ("tool_call_completed", r#""call_id":"c1""#, r#""call_id":"c9""#, Some(Sort::Unexpected)),
+        ("", r#""verdict":"idle_after_tool""#, r#""verdict":"idle""#, Some(Sort::Unexpected)),
     ] {
-        assert!(log.contains(from), "no {from} in {log}");
-        let changed = log.replace(from, to);
+        let change = |line: &str| match line.contains(&format!(r#""msg":"{record}"#)) {
+            true => line.replace(from, to),
+            false => line.to_owned(),
+        };
+        let changed = log.lines().map(change).collect::<Vec<_>>().join("\n") + "\n";
+        assert_ne!(changed, log, "no {from} in {log}");
         let report = check(lines(changed.as_bytes()));
         assert!(report.differing > 0, "{to}");
         if let Some(sort) = sort {

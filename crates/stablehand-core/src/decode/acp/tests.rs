@@ -522,9 +522,10 @@ fn a_cancel_answers_what_is_open() {
 
 #[test]
 fn what_is_done_for_an_agent_is_a_call_where_no_call_of_its_own_is_open() {
-    let create = r#"{"id":4,"method":"terminal/create","params":{"command":"make","args":["-k"]}}"#;
-    let release = r#"{"id":5,"method":"terminal/release","params":{"terminalId":"terminal-4"}}"#;
-    let read = r#"{"id":6,"method":"fs/read_text_file","params":{"path":"/w/a.rs"}}"#;
+    let create = r#"{"id":4,"method":"terminal/create","params":{"sessionId":"s1","command":"make","args":["-k"]}}"#;
+    let release = r#"{"id":5,"method":"terminal/release","params":{"sessionId":"s1","terminalId":"terminal-4"}}"#;
+    let read =
+        r#"{"id":6,"method":"fs/read_text_file","params":{"sessionId":"s1","path":"/w/a.rs"}}"#;
     let events = in_session(&[create, read, release, read]);
     let expected = ["turn.started", "item.started", "item.started", "item.completed"];
     assert_eq!(names(&events)[..4], expected);
