@@ -8,3 +8,4 @@ mod text;
 pub use events::EventLines;
 pub use surface::{Page, Surface};
 pub use text::TextView;
+pub(crate) use text::one_line;

@@ -227,11 +227,11 @@ async fn connect(door: Arc<Door>) -> Result<(), agent_client_protocol::Error> {
         door.list(&request, responder);
     });
     let builder = on_request!(builder, CloseSessionRequest, |door, request, responder, _| {
-        door.dismiss(&request.session_id.0, responder, || CloseSessionResponse::new());
+        door.dismiss(&request.session_id.0, responder, CloseSessionResponse::new);
     });
     let builder = on_request!(builder, DeleteSessionRequest, |door, request, responder, _| {
         let _not_there = door.book.remove(&request.session_id.0);
-        door.dismiss(&request.session_id.0, responder, || DeleteSessionResponse::new());
+        door.dismiss(&request.session_id.0, responder, DeleteSessionResponse::new);
     });
     let builder = on_request!(builder, PromptRequest, |door, request, responder, _| {
         let id = request.session_id.0.to_string();

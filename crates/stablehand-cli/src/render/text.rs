@@ -183,7 +183,7 @@ fn reason(what: &str, why: Option<&str>) -> String {
 }
 
 /// The first line, short, and marked where something is left out.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let text = plain(text);
     let mut lines = text.trim().lines();
     let first = lines.next().unwrap_or_default();

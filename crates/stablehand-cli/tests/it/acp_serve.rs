@@ -69,14 +69,14 @@ impl<'e> Editor<'e> {
         self.running.type_line(&frame.to_string());
     }
 
-    pub(super) fn begin(&mut self, method: &str, params: Value) -> u64 {
+    pub(super) fn begin(&mut self, method: &str, params: impl Into<Value>) -> u64 {
         self.asked += 1;
-        let id = self.asked;
+        let (id, params) = (self.asked, params.into());
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
         id
     }
 
-    pub(super) fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(super) fn ask(&mut self, method: &str, params: impl Into<Value>) -> Value {
         let id = self.begin(method, params);
         self.answer(id)
     }

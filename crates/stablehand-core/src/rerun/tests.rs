@@ -125,10 +125,9 @@ fn other_limits_and_other_ends_are_noticed() {
         ("tool_call_completed", r#""call_id":"c1""#, r#""call_id":"c9""#, Some(Sort::Unexpected)),
         ("", r#""verdict":"idle_after_tool""#, r#""verdict":"idle""#, Some(Sort::Unexpected)),
     ] {
-        let change = |line: &str| match line.contains(&format!(r#""msg":"{record}"#)) {
-            true => line.replace(from, to),
-            false => line.to_owned(),
-        };
+        let is_it = |line: &str| line.contains(&format!(r#""msg":"{record}"#));
+        let change =
+            |line: &str| if is_it(line) { line.replace(from, to) } else { line.to_owned() };
         let changed = log.lines().map(change).collect::<Vec<_>>().join("\n") + "\n";
         assert_ne!(changed, log, "no {from} in {log}");
         let report = check(lines(changed.as_bytes()));

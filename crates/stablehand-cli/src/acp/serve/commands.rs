@@ -170,10 +170,10 @@ impl Asked {
                 let _infallible = writeln!(text, "- login: {}", not_known(other));
             }
         }
-        if let Ok(Answer::About(about)) = self.ask(Question::About) {
-            if let Some(model) = about.model {
-                let _infallible = writeln!(text, "- default model: {model}");
-            }
+        if let Ok(Answer::About(about)) = self.ask(Question::About)
+            && let Some(model) = about.model
+        {
+            let _infallible = writeln!(text, "- default model: {model}");
         }
         text
     }

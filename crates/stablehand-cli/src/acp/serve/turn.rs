@@ -6,11 +6,11 @@
 use super::updates::meta;
 use super::worker::answer;
 use agent_client_protocol::v1::Responder;
-use agent_client_protocol::v1::schema::{Error, PromptResponse, StopReason};
+use agent_client_protocol::v1::schema::{self, Error, PromptResponse, StopReason};
 use serde_json::json;
 use stablehand_core::Event;
 use stablehand_core::event::{
-    EventKind, Evidence, FailureKind, Health, SessionEnd, Tokens, TurnEnd,
+    EventKind, Evidence, FailureKind, Health, SessionEnd, Tokens, TurnEnd, Usage,
 };
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -41,6 +41,7 @@ pub(super) struct Turn {
     /// A process that ended before it heard of the turn, and until when its successor may come.
     bereaved: Option<(SessionEnd, Instant)>,
     stderr: Option<String>,
+    used: Option<Tokens>,
 }
 
 impl Turn {
@@ -54,6 +55,7 @@ impl Turn {
             verdict: None,
             bereaved: None,
             stderr: None,
+            used: None,
         }
     }
 
@@ -85,9 +87,12 @@ impl Turn {
                 self.end = None;
             }
             EventKind::TurnStarted { .. } | EventKind::ItemStarted { .. } => self.is_heard = true,
-            EventKind::TurnEnded { end, .. } => {
+            EventKind::TurnEnded { end, usage, .. } => {
                 self.is_heard = true;
                 self.end = Some(end.clone());
+                if let Some(Usage::Turn(tokens)) = usage {
+                    self.used = Some(*tokens);
+                }
             }
             EventKind::HealthChanged { to: Health::Stalled, why, evidence, .. } => {
                 self.is_heard = true;
@@ -160,7 +165,7 @@ impl Turn {
         let result = match ended {
             Ended::Stop(reason) => {
                 let about = meta(json!({ "usage": tokens, "log": log }));
-                Ok(PromptResponse::new(reason).meta(about))
+                Ok(PromptResponse::new(reason).usage(self.used.map(used)).meta(about))
             }
             Ended::Failed(mut error) => {
                 // What to look at is said where it is read.
@@ -172,6 +177,14 @@ impl Turn {
         };
         answer(self.responder, result);
     }
+}
+
+fn used(tokens: Tokens) -> schema::Usage {
+    let (read, written) = (tokens.cache_read, tokens.cache_write);
+    schema::Usage::new(tokens.total(), tokens.input, tokens.output)
+        .thought_tokens(tokens.reasoning)
+        .cached_read_tokens(read)
+        .cached_write_tokens(written)
 }
 
 /// A turn that failed, in words.

@@ -5,6 +5,7 @@
 //! nothing of turns, questions or processes: those are the worker's.
 
 use super::hunks::hunks;
+use crate::render::one_line;
 use agent_client_protocol::v1::schema::{
     ContentBlock, ContentChunk, Diff, MessageId, Meta, Notice, NoticeSeverity, Plan, PlanEntry,
     PlanEntryPriority, PlanEntryStatus, SessionInfoUpdate, SessionUpdate, ToolCall,
@@ -29,9 +30,6 @@ const RUNNING_OUTPUT: usize = 16 << 10;
 
 /// So many calls are remembered; agents close theirs.
 const MOST_CALLS: usize = 4096;
-
-/// A title is one line of so many characters.
-const TITLE: usize = 200;
 
 /// Makes updates of events.
 #[derive(Debug)]
@@ -249,9 +247,8 @@ impl Updates {
     fn fields(&self, tool: &Tool) -> ToolCallUpdateFields {
         let status = match &tool.outcome {
             None => ToolCallStatus::InProgress,
-            Some(Outcome::Success) => ToolCallStatus::Completed,
             // Of some calls nobody tells how they ended; they did end.
-            Some(Outcome::Unknown) => ToolCallStatus::Completed,
+            Some(Outcome::Success | Outcome::Unknown) => ToolCallStatus::Completed,
             Some(_) => ToolCallStatus::Failed,
         };
         let path = match &tool.input {
@@ -472,17 +469,6 @@ fn fenced(text: &str) -> ContentBlock {
     let text = plain(text);
     let fence = if text.contains("```") { "````" } else { "```" };
     ContentBlock::from(format!("{fence}\n{}\n{fence}", text.trim_end_matches('\n')))
-}
-
-fn one_line(text: &str) -> String {
-    let text = plain(text);
-    let mut lines = text.trim().lines();
-    let first = lines.next().unwrap_or_default();
-    let mut shown: String = first.chars().take(TITLE).collect();
-    if first.chars().count() > TITLE || lines.next().is_some() {
-        shown.push_str(" …");
-    }
-    shown
 }
 
 fn keep_end(text: &mut String, most: usize) {

@@ -291,7 +291,9 @@ impl Worker {
     fn event(&mut self, event: &Event) {
         let mut out = Vec::new();
         self.updates.of(event, &mut out);
-        out.into_iter().for_each(|update| self.send(update));
+        for update in out {
+            self.send(update);
+        }
         self.notice(event);
         let Some(live) = &mut self.live else { return };
         let asked = live.questions(event);
@@ -299,11 +301,11 @@ impl Worker {
             let mut before = Vec::new();
             let request =
                 self.questions.heard(note, &self.entry.id, &mut self.updates, &mut before);
-            before.into_iter().for_each(|update| self.send(update));
-            if let Some(request) = request {
-                if let Some(live) = &self.live {
-                    self.questions.ask(request, &self.house, live);
-                }
+            for update in before {
+                self.send(update);
+            }
+            if let (Some(request), Some(live)) = (request, &self.live) {
+                self.questions.ask(request, &self.house, live);
             }
         }
         let Some(live) = &mut self.live else { return };
