@@ -1,8 +1,8 @@
 //! `stablehand acp`: the Agent Client Protocol towards an editor.
 //!
-//! Owns the arguments. With `--agent` we are the agent and drive any other ([`serve`]); with
-//! `--through` an agent that speaks the protocol itself is passed through ([`through`]); with
-//! `--print-config` an editor's settings are printed ([`config`]). How we speak the protocol with
+//! Owns the arguments. With `--agent` we are the agent and drive any other (`acp/serve.rs`); with
+//! `--through` an agent that speaks the protocol itself is passed through (`acp/through.rs`); with
+//! `--print-config` an editor's settings are printed (`acp/config.rs`). How we speak the protocol with
 //! agents is core's (`decode/acp`).
 
 mod config;

@@ -5,6 +5,7 @@
 
 mod conformance;
 mod ends;
+mod more;
 
 use crate::support::{bins, secs};
 use serde_json::{Value, json};

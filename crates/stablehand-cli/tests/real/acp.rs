@@ -61,7 +61,7 @@ fn by_command(real: &Real) {
 }
 
 fn shell(real: &Real) {
-    let told = told(real.by_acp("run", "shell").args(["--force", "Run it."]));
+    let told = told(real.by_command("run", "shell").args(["--force", "Run it."]));
     told.assert_success();
     let calls = calls(&told);
     assert_eq!(calls.len(), 1, "{:#?}", told.events);
@@ -98,7 +98,7 @@ fn resumed(real: &Real) {
 }
 
 fn interrupted_in_a_tool(real: &Real) {
-    let running = in_a_tool(real, real.by_acp("run", "long-tool").args(["--force"]));
+    let running = in_a_tool(real, real.by_command("run", "long-tool").args(["--force"]));
     running.signal(Signal::SIGINT);
     running.finish().assert_code(130).assert_within(Duration::from_secs(80));
     assert_eq!(real.env.log().one("run_ended")["outcome"], "interrupted");

@@ -139,7 +139,7 @@ fn the_ending_of_the_file_says_the_format() {
         ("a.md", "# cursor"),
         ("a.html", "<!doctype html>"),
         ("a.ndjson", "{\"v\":1,"),
-        ("a.cast", "{\"env\""),
+        ("a.cast", "{\"version\":2,"),
     ] {
         let path = env.path(name).display().to_string();
         assert_eq!(export(&env, &["-o", &path]), "");
