@@ -10,6 +10,7 @@ mod glance;
 mod grid;
 mod import;
 mod imported;
+pub(crate) mod known;
 mod ls;
 mod pick;
 mod play;

@@ -344,6 +344,15 @@ impl<'e> Run<'e> {
         self
     }
 
+    /// Another subcommand with the same flags.
+    #[must_use]
+    pub fn instead_of(mut self, old: &str, new: &str) -> Self {
+        for word in self.before_flags.iter_mut().filter(|word| *word == old) {
+            *word = new.into();
+        }
+        self
+    }
+
     /// Starts it through another program, which must become it: `setsid --ctty`.
     #[must_use]
     pub fn through<'a>(mut self, wrapper: impl IntoIterator<Item = &'a str>) -> Self {

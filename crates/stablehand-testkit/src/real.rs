@@ -220,6 +220,11 @@ impl Real {
         self.surrounded(self.env.run(&self.program), scene)
     }
 
+    /// The program.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// The command line of the program that speaks the Agent Client Protocol, as a shell reads it.
     pub fn acp_command(&self) -> String {
         let (program, args) = self.agent.acp();

@@ -25,6 +25,7 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
 use crate::screen::Screen;
+use crate::sessions::known;
 use crate::signals;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
@@ -47,7 +48,8 @@ use stablehand::agent::Agent;
 use stablehand::control::{self, Request};
 use stablehand_core::mcp::McpServer;
 use stablehand_core::time::UnixMillis;
-use std::collections::HashMap;
+use stablehand_store::query::Session;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -257,8 +259,8 @@ async fn connect(door: Arc<Door>) -> Result<(), agent_client_protocol::Error> {
         agent_client_protocol::on_receive_notification!(),
     );
     let flow = Arc::clone(&door.flow);
-    let counted = move |_line: &str, direction| {
-        if direction == LineDirection::Stdout {
+    let counted = move |line: &str, direction| {
+        if direction == LineDirection::Stdout && flow::is_counted(line) {
             flow.taken();
         }
     };
@@ -373,11 +375,23 @@ impl Door {
         if let Err(error) = check_place(cwd) {
             return answer(responder, Err(error));
         }
-        let Some(mut entry) = self.book.read(id).filter(|it| it.agent == self.agent.name()) else {
+        let Some(mut entry) = self.known(id) else {
             return answer(responder, Err(Error::session_not_found(id.to_owned())));
         };
         cwd.clone_into(&mut entry.cwd);
         self.work(entry, past, made, responder);
+    }
+
+    /// A session by its id: one of an editor's, or one that another face began.
+    fn known(&self, id: &str) -> Option<Entry> {
+        let agent = self.agent.name();
+        if let Some(entry) = self.book.read(id) {
+            return (entry.agent == agent).then_some(entry);
+        }
+        let folder = self.choice.log_dir(&self.env).ok()?;
+        let found = known::of_agent(agent, None, &folder, &self.env);
+        let is_it = |session: &Session| session.session.as_deref() == Some(id);
+        found.into_iter().find(is_it).map(Entry::from)
     }
 
     /// Starts a worker, who answers.
@@ -419,8 +433,16 @@ impl Door {
         let book = self.book.clone();
         let agent = self.agent.name();
         let (cwd, cursor) = (request.cwd.clone(), request.cursor.clone());
+        let (env, folder) = (self.env.clone(), self.choice.log_dir(&self.env));
         aside(responder, move || {
             let mut entries = book.of(agent);
+            // Those of other faces, but for what stands behind one of ours.
+            let natives: HashSet<_> =
+                entries.iter().filter_map(|entry| entry.native.clone()).collect();
+            let found = folder.map(|folder| known::of_agent(agent, cwd.as_deref(), &folder, &env));
+            let others = found.unwrap_or_default().into_iter().map(Entry::from);
+            entries.extend(others.filter(|entry| !natives.contains(&entry.id)));
+            entries.sort_by_key(|entry| std::cmp::Reverse(entry.used_ms));
             entries.retain(|entry| cwd.as_ref().is_none_or(|cwd| *cwd == entry.cwd));
             let from =
                 match &cursor {

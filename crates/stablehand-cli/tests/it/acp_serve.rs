@@ -308,6 +308,32 @@ fn a_session_goes_on_in_another_process_and_its_past_is_told() {
 }
 
 #[test]
+fn a_session_of_another_face_goes_on_in_an_editor() {
+    let env = with_shims();
+    let run = served(&env, "claude", "hello");
+    let run = run.instead_of("acp", "run").flag("--workspace", env.work());
+    run.args(["feed the ponies"]).finish().assert_code(0);
+    let native = env.log().one("session_started")["session_id"].as_str().unwrap().to_owned();
+    let mut editor = Editor::open(served(&env, "claude", "hello"), &env);
+    let listed = editor.ask("session/list", json!({ "cwd": env.work() }));
+    let listed = listed["result"]["sessions"].clone();
+    assert_eq!(listed[0]["sessionId"], native.as_str(), "{listed}");
+    assert_eq!(listed[0]["title"], "feed the ponies", "{listed}");
+    assert!(editor.go_on("session/load", &native)["result"].is_object());
+    let asked = editor.updates("user_message_chunk");
+    assert_eq!(asked[0]["content"]["text"], "feed the ponies", "{asked:?}");
+    assert_eq!(editor.prompt(&native, "more")["result"]["stopReason"], "end_turn");
+    let listed = editor.ask("session/list", json!({}));
+    assert_eq!(listed["result"]["sessions"].as_array().unwrap().len(), 1, "{listed}");
+    editor.leave().assert_code(0);
+    let logs = env.logs();
+    assert_eq!(logs.len(), 2);
+    let resumed =
+        logs.iter().any(|log| log.one("agent_spawned")["resumed_from"] == native.as_str());
+    assert!(resumed, "{}", env.log_tail());
+}
+
+#[test]
 fn a_session_that_was_never_asked_anything_can_be_resumed() {
     let env = with_shims();
     let mut editor = Editor::open(demo(&env), &env);

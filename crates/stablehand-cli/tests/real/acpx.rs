@@ -1,11 +1,28 @@
 //! A real client of the Agent Client Protocol: `acpx` drives us, and agents through us.
 
-use crate::support::with;
+use crate::support::{for_each_agent, with};
 use serde_json::Value;
-use stablehand_testkit::llm::scene::TOOLS_DONE;
+use stablehand_testkit::llm::scene::{HELLO, TOOLS_DONE};
 use stablehand_testkit::real::{Real, RealAgent};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+
+for_each_agent!(is_served);
+
+/// Every real agent in its own form, for a real client.
+fn is_served(real: &Real) {
+    let agent = format!(
+        "'{}' acp --agent {} --agent-bin '{}' --log-dir '{}'",
+        real.env.bins().stablehand.display(),
+        real.agent.name(),
+        real.program().display(),
+        real.env.log_dir().display()
+    );
+    let run = real.acpx(&agent, "hello").args(["--approve-all", "exec", "Say hello."]).finish();
+    run.assert_code(0);
+    assert!(run.stdout_text().contains(HELLO), "{}", run.stdout_text());
+    assert_eq!(real.env.log().one("run_ended")["outcome"], "success");
+}
 
 /// `stablehand acp` with the built-in agent, as a shell reads it.
 fn demo(real: &Real) -> String {

@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 use stablehand::clock::unix_now;
+use stablehand_store::query::Session;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -62,6 +63,22 @@ impl Entry {
     }
 }
 
+impl From<Session> for Entry {
+    /// A session that another face began. It has the agent's own id, for editors as well.
+    fn from(session: Session) -> Entry {
+        let cwd = session.workspace.map(PathBuf::from).unwrap_or_default();
+        let native = session.session;
+        Entry {
+            id: native.clone().unwrap_or_default(),
+            native,
+            title: session.title,
+            used_ms: session.last.0,
+            logs: session.logs,
+            ..Entry::new(&session.agent, cwd)
+        }
+    }
+}
+
 /// The book.
 #[derive(Clone, Debug)]
 pub(super) struct Book {
@@ -113,8 +130,8 @@ impl Book {
 
     /// Where an entry is. An id comes from outside: what could be more than a name is none of ours.
     fn path(&self, id: &str) -> Option<PathBuf> {
-        let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
-        let fits = !id.is_empty() && id.len() <= 64 && id.bytes().all(plain);
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+        let fits = !id.is_empty() && id.len() <= 128 && id.bytes().all(plain);
         fits.then(|| self.folder.join(format!("{id}.json")))
     }
 }

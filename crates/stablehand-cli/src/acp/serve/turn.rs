@@ -32,6 +32,8 @@ pub(super) enum Ended {
 pub(super) struct Turn {
     responder: Responder<PromptResponse>,
     cancelled: Option<Instant>,
+    /// Which command of ours it is, where it is one.
+    pub(super) command: Option<u64>,
     /// The processes of the agent before it began.
     pub(super) processes: Vec<u32>,
     /// Whether the agent has shown that it works on it.
@@ -49,6 +51,7 @@ impl Turn {
         Turn {
             responder,
             cancelled: None,
+            command: None,
             processes: Vec::new(),
             is_heard: false,
             end: None,
@@ -65,11 +68,6 @@ impl Turn {
 
     pub(super) fn was_cancelled(&self) -> bool {
         self.cancelled.is_some()
-    }
-
-    /// Whether no agent works on it.
-    pub(super) fn is_ours(&self) -> bool {
-        !self.is_heard
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {

@@ -19,9 +19,9 @@ use crate::sessions::read::each_event;
 use agent_client_protocol::v1::Responder;
 use agent_client_protocol::v1::schema::{
     ConfigOptionUpdate, CurrentModeUpdate, Error, PromptRequest, PromptResponse,
-    RequestPermissionOutcome, SessionConfigOption, SessionModeState, SessionNotification,
-    SessionUpdate, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
-    SetSessionModeRequest, SetSessionModeResponse, StopReason,
+    RequestPermissionOutcome, SessionConfigOption, SessionInfoUpdate, SessionModeState,
+    SessionNotification, SessionUpdate, SetSessionConfigOptionRequest,
+    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse, StopReason,
 };
 use stablehand::manage::Model;
 use stablehand_core::Event;
@@ -52,8 +52,8 @@ pub(super) enum Word {
     Event(u64, Box<Event>),
     /// It says nothing any more.
     Silent(u64),
-    /// A command of ours has its answer.
-    Commanded(String),
+    /// A command of ours has its answer; which one, so that one that nobody waits for any more is known.
+    Commanded(u64, String),
     Models(Option<Vec<Model>>),
     /// The editor needs the session no longer; dropped when it is gone.
     Close(Sender<()>),
@@ -79,6 +79,7 @@ pub(super) struct Worker {
     waiting: VecDeque<(Box<PromptRequest>, Responder<PromptResponse>)>,
     questions: Questions,
     turns: u64,
+    commands: u64,
     tokens: Option<Tokens>,
 }
 
@@ -107,6 +108,7 @@ impl Worker {
             turn: None,
             waiting: VecDeque::new(),
             turns: 0,
+            commands: 0,
             tokens: None,
         }
     }
@@ -196,7 +198,8 @@ impl Worker {
             Word::Event(start, event) if start == self.starts => self.event(&event),
             Word::Silent(start) if start == self.starts => self.silent(),
             Word::Event(..) | Word::Silent(_) | Word::Close(_) => {}
-            Word::Commanded(text) => {
+            Word::Commanded(number, _) if Some(number) != self.commanded() => {}
+            Word::Commanded(_, text) => {
                 self.send(SessionUpdate::AgentMessageChunk(chunk(&text)));
                 self.finish(Ended::Stop(StopReason::EndTurn));
             }
@@ -212,6 +215,10 @@ impl Worker {
     fn prompt(&mut self, request: &PromptRequest, responder: Responder<PromptResponse>) {
         let parts = parts(&request.prompt);
         self.turn = Some(Turn::new(responder));
+        if parts.prompt.is_empty() && parts.refused.is_none() {
+            let why = "the prompt is empty".to_owned();
+            return self.finish(Ended::Failed(Error::invalid_params().data(why)));
+        }
         if let Some(command) =
             Command::of(&parts.prompt.text).filter(|_| parts.prompt.images.is_empty())
         {
@@ -225,7 +232,10 @@ impl Worker {
             return self.finish(Ended::Failed(Error::invalid_params().data(why)));
         }
         if self.entry.title.is_none() {
-            self.entry.title = Some(excerpt(parts.prompt.text.trim().as_bytes(), 80));
+            let title = excerpt(parts.prompt.text.trim().as_bytes(), 80);
+            let told = SessionInfoUpdate::new().title(title.clone());
+            self.send(SessionUpdate::SessionInfoUpdate(told));
+            self.entry.title = Some(title);
         }
         if let Err(error) = self.start(parts.prompt) {
             return self.finish(Ended::Failed(error));
@@ -259,12 +269,17 @@ impl Worker {
     }
 
     fn command(&mut self, command: Command) {
+        self.commands += 1;
+        let number = self.commands;
+        if let Some(turn) = &mut self.turn {
+            turn.command = Some(number);
+        }
         if let Command::Model(Some(model)) = command {
             self.settings.model = Some(model.clone());
             self.remember();
             self.tell_options();
             let text = format!("From the next prompt on, the model is `{model}`.");
-            let _own_queue = self.words.send(Word::Commanded(text));
+            let _own_queue = self.words.send(Word::Commanded(number, text));
             return;
         }
         let known = Known {
@@ -276,11 +291,16 @@ impl Worker {
         };
         let (asked, words) = (self.asked(), self.words.clone());
         let answer = move || {
-            let _worker_gone = words.send(Word::Commanded(asked.answer(&command, &known)));
+            let _worker_gone = words.send(Word::Commanded(number, asked.answer(&command, &known)));
         };
         if std::thread::Builder::new().name("command".into()).spawn(answer).is_err() {
             self.finish(Ended::Failed(Error::internal_error()));
         }
+    }
+
+    /// Which command of ours the turn is, if it is one.
+    fn commanded(&self) -> Option<u64> {
+        self.turn.as_ref().and_then(|turn| turn.command)
     }
 
     fn asked(&self) -> Asked {
@@ -351,10 +371,9 @@ impl Worker {
     fn cancel(&mut self) {
         let Some(turn) = &mut self.turn else { return };
         turn.cancel();
-        if let Some(live) = &self.live {
-            live.cancel();
-        } else if turn.is_ours() {
-            self.finish(Ended::Stop(StopReason::Cancelled));
+        match &self.live {
+            Some(live) if turn.command.is_none() => live.cancel(),
+            _ => self.finish(Ended::Stop(StopReason::Cancelled)),
         }
     }
 
@@ -363,6 +382,7 @@ impl Worker {
         let Some(turn) = self.turn.take() else { return };
         self.questions.forget();
         if turn.was_cancelled()
+            && turn.command.is_none()
             && let Some(live) = &self.live
             && live.left_behind(&turn.processes)
         {

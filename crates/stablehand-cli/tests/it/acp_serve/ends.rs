@@ -113,6 +113,8 @@ fn what_an_editor_gets_wrong_is_named() {
     editor.running().type_line("this is no JSON");
     editor.wait("a complaint", |it| it["error"]["code"] == -32700);
     let session = editor.new_session();
+    let empty = editor.prompt(&session, "");
+    assert_eq!(empty["error"]["data"], "the prompt is empty", "{empty}");
     let done = editor.prompt(&session, "/stats");
     assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
     editor.leave().assert_code(0);
