@@ -115,7 +115,7 @@ fn chores(real: &Real, rules: &str) -> ([bool; 2], Vec<String>) {
     let file = real.env.path("rules.toml");
     fs::write(&file, rules).unwrap();
     let prompt = format!("Do the chores in {}", real.env.work().display());
-    let run = real.by_acp("run", "chores").flag("--policy", file).args([prompt.as_str()]);
+    let run = real.by_command("run", "chores").flag("--policy", file).args([prompt.as_str()]);
     told(run).finished.assert_code(0);
     let log = real.env.log();
     assert!(!log.has("tool_not_asked"), "{:?}", log.names());

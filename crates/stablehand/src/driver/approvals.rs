@@ -54,11 +54,6 @@ impl Approvals {
         }
     }
 
-    /// Whether rules answer.
-    pub fn are_ruled(&self) -> bool {
-        matches!(self, Approvals::Policy { .. })
-    }
-
     /// Whether calls are judged one by one, by rules or by a person.
     pub fn judge(&self) -> bool {
         matches!(self, Approvals::Ask { .. } | Approvals::Policy { .. })
