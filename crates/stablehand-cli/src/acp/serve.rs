@@ -50,6 +50,7 @@ use stablehand_core::mcp::McpServer;
 use stablehand_core::time::UnixMillis;
 use stablehand_store::query::Session;
 use std::collections::{HashMap, HashSet};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -65,8 +66,8 @@ const PAGE: usize = 50;
 /// The way to log in that is the agent's own.
 const LOGIN: &str = "agent-login";
 
-/// What all sessions of an editor share.
-pub(super) struct House {
+/// What there is before an editor has said hello.
+pub(super) struct Place {
     env: Env,
     choice: ChoiceArgs,
     again: AgainArgs,
@@ -75,8 +76,21 @@ pub(super) struct House {
     book: Book,
     screen: Screen,
     flow: Arc<Flow>,
+}
+
+/// What all sessions of an editor share.
+pub(super) struct House {
+    place: Arc<Place>,
     editor: ConnectionTo<Client>,
     notices: bool,
+}
+
+impl Deref for House {
+    type Target = Place;
+
+    fn deref(&self) -> &Place {
+        &self.place
+    }
 }
 
 impl House {
@@ -94,18 +108,19 @@ impl House {
     }
 }
 
-/// What there is before an editor has said hello, and who serves which session.
+/// Who serves which session.
 struct Door {
-    env: Env,
-    choice: ChoiceArgs,
-    again: AgainArgs,
-    agent: Agent,
-    program: PathBuf,
-    book: Book,
-    screen: Screen,
-    flow: Arc<Flow>,
+    place: Arc<Place>,
     house: OnceLock<Arc<House>>,
     sessions: Mutex<HashMap<String, Sender<Word>>>,
+}
+
+impl Deref for Door {
+    type Target = Place;
+
+    fn deref(&self) -> &Place {
+        &self.place
+    }
 }
 
 /// How a session is begun.
@@ -133,7 +148,7 @@ pub(super) fn main(choice: &ChoiceArgs, again: &AgainArgs) -> Result<u8, Failure
     let (control, requests) = control::control().map_err(io)?;
     let attention = signals::watch(control).map_err(io)?;
     attention.set(true);
-    let door = Arc::new(Door {
+    let place = Place {
         book: Book::new(&env.state()?),
         env,
         choice: choice.clone(),
@@ -142,6 +157,9 @@ pub(super) fn main(choice: &ChoiceArgs, again: &AgainArgs) -> Result<u8, Failure
         program,
         screen,
         flow: Arc::default(),
+    };
+    let door = Arc::new(Door {
+        place: Arc::new(place),
         house: OnceLock::new(),
         sessions: Mutex::default(),
     });
@@ -276,20 +294,8 @@ impl Door {
         let can = &request.client_capabilities;
         let notices = can.session.as_ref().is_some_and(|session| session.notices.is_some());
         let terminal_login = can.auth.terminal;
-        self.house.get_or_init(|| {
-            Arc::new(House {
-                env: self.env.clone(),
-                choice: self.choice.clone(),
-                again: self.again.clone(),
-                agent: self.agent,
-                program: self.program.clone(),
-                book: self.book.clone(),
-                screen: self.screen.clone(),
-                flow: Arc::clone(&self.flow),
-                editor,
-                notices,
-            })
-        });
+        self.house
+            .get_or_init(|| Arc::new(House { place: Arc::clone(&self.place), editor, notices }));
         let form = self.choice.form_in_talk(self.agent);
         let (images, mcp) = (self.agent.takes_images(form), self.agent.takes_mcp(form));
         let name = self.agent.name();

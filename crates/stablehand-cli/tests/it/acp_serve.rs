@@ -154,6 +154,21 @@ impl<'e> Editor<'e> {
         question
     }
 
+    /// Chooses the option of that kind for whatever is asked, until the request is answered.
+    pub(super) fn attend(&mut self, request: u64, kind: &str) -> Value {
+        let is_answered = |it: &Value| it["id"] == request && it.get("method").is_none();
+        let until = std::time::Instant::now() + secs(60);
+        let mut at = 0;
+        while !self.frames().iter().any(is_answered) && std::time::Instant::now() < until {
+            if self.of_method("session/request_permission").len() > at {
+                self.choose(at, kind);
+                at += 1;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        self.answer(request)
+    }
+
     pub(super) fn of_method(&self, method: &str) -> Vec<Value> {
         self.frames().into_iter().filter(|frame| frame["method"] == method).collect()
     }
@@ -405,17 +420,9 @@ fn an_edit_is_shown_with_both_sides_and_a_plan_as_one() {
     let mut editor = Editor::open(demo(&env), &env);
     let session = editor.new_session();
     let prompt = editor.begin_prompt(&session, "edit a file");
-    let question = editor.choose(0, "allow_once");
-    assert_eq!(question["params"]["toolCall"]["kind"], "edit", "{question}");
-    let mut at = 1;
-    while editor.frames().iter().all(|it| it["id"] != prompt || it.get("method").is_some()) {
-        if editor.of_method("session/request_permission").len() > at {
-            editor.choose(at, "allow_once");
-            at += 1;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    assert_eq!(editor.answer(prompt)["result"]["stopReason"], "end_turn");
+    assert_eq!(editor.attend(prompt, "allow_once")["result"]["stopReason"], "end_turn");
+    let asked = editor.of_method("session/request_permission");
+    assert_eq!(asked[0]["params"]["toolCall"]["kind"], "edit", "{asked:?}");
     assert!(!editor.updates("plan").is_empty());
     assert!(!editor.updates("agent_thought_chunk").is_empty());
     let all = [editor.updates("tool_call"), editor.updates("tool_call_update")].concat();

@@ -110,14 +110,7 @@ fn every_update_that_an_editor_can_be_shown() {
     let cwd = env.work().display().to_string();
     let session = editor.new_session();
     let prompt = editor.begin_prompt(&session, "edit a file");
-    let mut at = 0;
-    while editor.frames().iter().all(|it| it["id"] != prompt || it.get("method").is_some()) {
-        if editor.of_method("session/request_permission").len() > at {
-            editor.choose(at, "allow_once");
-            at += 1;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    editor.attend(prompt, "allow_once");
     let mut frames = editor.frames();
     frames.retain(|frame| !is_health(frame));
     editor.leave().assert_code(0);

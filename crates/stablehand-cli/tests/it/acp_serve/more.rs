@@ -67,15 +67,7 @@ fn images_and_files_come_with_a_prompt() {
         { "type": "image", "mimeType": "image/png", "data": "aGF5" },
     ]);
     let id = editor.begin("session/prompt", json!({ "sessionId": session, "prompt": prompt }));
-    let mut at = 0;
-    while editor.frames().iter().all(|it| it["id"] != id || it.get("method").is_some()) {
-        if editor.of_method("session/request_permission").len() > at {
-            editor.choose(at, "reject_once");
-            at += 1;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    assert_eq!(editor.attend(id, "reject_once")["result"]["stopReason"], "end_turn");
     assert!(editor.said().contains("image"), "{}", editor.said());
     let sound = json!([{ "type": "audio", "mimeType": "audio/wav", "data": "aGF5" }]);
     let refused = editor.ask("session/prompt", json!({ "sessionId": session, "prompt": sound }));
