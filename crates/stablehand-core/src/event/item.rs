@@ -276,6 +276,36 @@ pub enum ToolClass {
 }
 
 impl Tool {
+    /// A call of which no more than this is known.
+    pub fn new(
+        call: CallId,
+        name: impl Into<String>,
+        tool_kind: ToolKind,
+        input: ToolInput,
+    ) -> Tool {
+        Tool {
+            call,
+            name: name.into(),
+            tool_kind,
+            input,
+            timeout_ms: None,
+            background: false,
+            pid: None,
+            step: None,
+            outcome: None,
+            output: None,
+            diff: None,
+            duration_ms: None,
+            digest: 0,
+        }
+    }
+
+    /// Whether it was made, and is more than a thought: rules are about what an agent does.
+    pub fn was_done(&self) -> bool {
+        matches!(self.outcome, Some(Outcome::Success | Outcome::Failure { .. }))
+            && !matches!(self.tool_kind, ToolKind::Think | ToolKind::SwitchMode)
+    }
+
     /// The class by which its silence is judged.
     pub fn class(&self) -> ToolClass {
         match (&self.input, self.tool_kind) {

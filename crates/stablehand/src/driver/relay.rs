@@ -7,7 +7,7 @@
 
 use super::relay_rules::Rulings;
 use super::stop::StopReason;
-use super::{Driver, RunReport, notes};
+use super::{Driver, RunReport, notes, talk};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use nix::errno::Errno;
@@ -268,7 +268,7 @@ impl Driver<'_> {
             self.stop.begin(StopReason::ClientGone, now);
         }
         let Some(relay) = &mut self.relay else { return };
-        let on = !relay.state.prompted_sessions().is_empty();
+        let on = relay.state.has_prompt();
         let obeyed = relay.cancel_by.is_some() && !on;
         let overdue = relay.cancel_by.is_some_and(|by| by <= now);
         if !obeyed && !overdue {
@@ -315,7 +315,7 @@ impl Driver<'_> {
     /// agent is given time to end its turns.
     pub(super) fn cancel_turns(&mut self, judgement: &Judgement, now: Moment) -> bool {
         let Some(relay) = &mut self.relay else { return false };
-        if relay.state.prompted_sessions().is_empty() || !self.prompt.is_open() {
+        if !relay.state.has_prompt() || !self.prompt.is_open() {
             return false;
         }
         let about = json!({ "verdict": judgement.kind, "evidence": judgement.evidence });
@@ -334,7 +334,7 @@ impl Driver<'_> {
         if lines.is_empty() {
             return;
         }
-        let fields = json!({ "what": what, "lines": raw_lines(lines) });
+        let fields = json!({ "what": what, "lines": talk::lines(lines) });
         self.log.decide(Level::Debug, "told_client", &fields, None);
         self.log.flush();
         let Some(relay) = &mut self.relay else { return };
@@ -370,7 +370,7 @@ impl Driver<'_> {
         if lines.is_empty() {
             return;
         }
-        let fields = json!({ "what": what, "lines": raw_lines(lines) });
+        let fields = json!({ "what": what, "lines": talk::lines(lines) });
         self.log.decide(Level::Debug, "told", &fields, None);
         self.log.flush();
         let Some(relay) = &mut self.relay else { return };
@@ -410,16 +410,4 @@ impl Driver<'_> {
 /// What an agent gets to end its turns.
 fn patience(stages: super::Stages) -> Duration {
     stages.interrupt + stages.terminate
-}
-
-/// Lines of ours, for the record.
-pub(super) fn raw_lines(bytes: &[u8]) -> Vec<&RawValue> {
-    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
-}
-
-impl std::fmt::Debug for Relay {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Relay").field("state", &self.state).finish_non_exhaustive()
-    }
 }

@@ -13,7 +13,7 @@ use crate::gate::Gate;
 use serde_json::{Value, json};
 use stablehand_core::Moment;
 use stablehand_core::decode::{AcpQuestion, AcpRequest};
-use stablehand_core::event::{EventKind, ItemBody, Outcome, Tool, ToolKind};
+use stablehand_core::event::{EventKind, ItemBody, Tool};
 use stablehand_core::id::CallId;
 use stablehand_core::json::{Object, Scan};
 use stablehand_core::line::{Line, Part};
@@ -162,12 +162,9 @@ impl Rulings {
             }
             EventKind::ItemCompleted { item } => {
                 let ItemBody::Tool(tool) = &item.body else { return };
-                let was_made =
-                    matches!(tool.outcome, Some(Outcome::Success | Outcome::Failure { .. }));
-                let is_thought = matches!(tool.tool_kind, ToolKind::Think | ToolKind::SwitchMode);
                 let was_asked = self.asked_about.contains(&tool.call)
                     || self.allowed.iter().any(|input| input == tool.headline());
-                if was_made && !is_thought && !was_asked {
+                if tool.was_done() && !was_asked {
                     self.unasked.push((**tool).clone());
                 }
             }
@@ -235,37 +232,41 @@ impl Driver<'_> {
     fn settle_ruling(&mut self, judged: Judged) {
         let is_permission = matches!(judged.what.question, AcpQuestion::Permission);
         let Some(decision) = &judged.decision else {
-            return self.refuse(&judged, "denied: it cannot be read for certain");
+            return self.refuse(&judged, "policy", "denied: it cannot be read for certain");
         };
         let by = decision.rule.as_ref().map_or_else(|| "policy".to_owned(), ToString::to_string);
         let no = format!("denied: {}", decision.reason);
         let stopping = self.requests.is_alarmed() || self.stop.reason().is_some();
         match (decision.action, is_permission) {
-            (Action::Allow, true) if !stopping => match judged.what.permit(&Answer::Allow) {
+            // Passed already: the client's to answer, or allowed.
+            (Action::Ask, true) | (Action::Allow, false) => {}
+            (Action::Deny, _) => self.refuse(&judged, &by, &no),
+            // Whoever is being stopped is told yes by nobody.
+            _ if stopping => self.refuse(&judged, "stop", "denied: the run is being stopped"),
+            (Action::Allow, true) => match judged.what.permit(&Answer::Allow) {
                 Some(line) => {
                     self.resolved(&judged.what.id_text(), "allow", &by, None);
                     self.say_for_client("answer", &line);
                 }
-                None => self.refuse(&judged, "denied: it offers no way to allow it once"),
+                None => self.refuse(&judged, &by, "denied: it offers no way to allow it once"),
             },
-            (Action::Allow | Action::Ask, true) | (Action::Allow, false) => {}
-            (Action::Deny, _) => {
-                self.resolved(&judged.what.id_text(), "deny", &by, Some(&no));
-                self.refuse(&judged, &no);
-            }
-            (Action::Ask, false) if judged.line.is_empty() || stopping => {
-                self.refuse(&judged, "denied: it is too long to be asked about");
+            (Action::Ask, false) if judged.line.is_empty() => {
+                self.refuse(&judged, &by, "denied: it is too long to be asked about");
             }
             (Action::Ask, false) => self.ask_client(judged),
         }
     }
 
-    fn refuse(&mut self, judged: &Judged, why: &str) {
+    /// Says no, on record first.
+    fn refuse(&mut self, judged: &Judged, by: &str, why: &str) {
         let line = match judged.what.question {
             AcpQuestion::Permission => judged.what.permit(&deny(why)),
             _ => judged.what.refuse(why),
         };
-        self.say_for_client("answer", &line.unwrap_or_default());
+        // What asks for no answer was only withheld.
+        let Some(line) = line else { return };
+        self.resolved(&judged.what.id_text(), "deny", by, Some(why));
+        self.say_for_client("answer", &line);
     }
 
     /// Asks the client in our own words whether what the agent wants of it may be.
@@ -283,12 +284,11 @@ impl Driver<'_> {
     pub(super) fn carry_out_asked(&mut self) {
         let Some(relay) = &mut self.relay else { return };
         for (judged, allowed) in std::mem::take(&mut relay.rulings.answered) {
-            let choice = if allowed { "allow" } else { "deny" };
-            self.resolved(&judged.what.id_text(), choice, "client", None);
             if !allowed {
-                self.refuse(&judged, "denied by the user");
+                self.refuse(&judged, "client", "denied by the user");
                 continue;
             }
+            self.resolved(&judged.what.id_text(), "allow", "client", None);
             let Some(relay) = &mut self.relay else { return };
             if let Some(tool) = &judged.tool {
                 keep(&mut relay.rulings.allowed, tool.headline().to_owned());

@@ -348,21 +348,8 @@ fn tool_of(wish: &Wish, place: &Path) -> Tool {
         Want::Write { .. } => ("write_text_file", ToolInput::Path { path: here }),
         _ => ("read_text_file", ToolInput::Path { path: here }),
     };
-    Tool {
-        call: CallId(terminal_of(&wish.id)),
-        name: name.to_owned(),
-        tool_kind: wish.want.kind().unwrap_or(ToolKind::Other),
-        input,
-        timeout_ms: None,
-        background: false,
-        pid: None,
-        step: None,
-        outcome: None,
-        output: None,
-        diff: None,
-        duration_ms: None,
-        digest: 0,
-    }
+    let kind = wish.want.kind().unwrap_or(ToolKind::Other);
+    Tool::new(CallId(terminal_of(&wish.id)), name, kind, input)
 }
 
 fn failed(error: &FileError) -> Service {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use stablehand_core::Moment;
-use stablehand_core::event::{EventKind, ItemBody, Outcome, Tool, ToolInput, ToolKind, TurnEnd};
+use stablehand_core::event::{EventKind, ItemBody, Tool, ToolInput, TurnEnd};
 use stablehand_core::id::CallId;
 use stablehand_core::json::Object;
 use stablehand_core::monitor::Input;
@@ -173,15 +173,8 @@ impl Talk {
             EventKind::ItemCompleted { item } => {
                 if let ItemBody::Tool(tool) = &item.body {
                     self.calls.retain(|open| open.call != tool.call);
-                    let was_made =
-                        matches!(tool.outcome, Some(Outcome::Success | Outcome::Failure { .. }));
-                    let is_thought =
-                        matches!(tool.tool_kind, ToolKind::Think | ToolKind::SwitchMode);
-                    if self.acts_unasked
-                        && was_made
-                        && !is_thought
-                        && !self.asked_about.contains(&tool.call)
-                    {
+                    let was_asked = self.asked_about.contains(&tool.call);
+                    if self.acts_unasked && tool.was_done() && !was_asked {
                         self.unasked.push((**tool).clone());
                     }
                 }
@@ -527,7 +520,7 @@ struct Told<'a> {
 }
 
 /// Lines for the record; a speaker makes JSON only.
-fn lines(bytes: &[u8]) -> Vec<&RawValue> {
+pub(super) fn lines(bytes: &[u8]) -> Vec<&RawValue> {
     let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }

@@ -399,21 +399,7 @@ impl Call {
 /// A call of which only the id is known.
 pub(super) fn begun(id: String, item: ItemId) -> Tool {
     let call = if id.is_empty() { format!("item-{}", item.0) } else { id };
-    Tool {
-        call: CallId(call),
-        name: String::new(),
-        tool_kind: ToolKind::Other,
-        input: ToolInput::Other { summary: String::new() },
-        timeout_ms: None,
-        background: false,
-        pid: None,
-        step: None,
-        outcome: None,
-        output: None,
-        diff: None,
-        duration_ms: None,
-        digest: 0,
-    }
+    Tool::new(CallId(call), "", ToolKind::Other, ToolInput::Other { summary: String::new() })
 }
 
 /// The protocol's words for kinds are ours.

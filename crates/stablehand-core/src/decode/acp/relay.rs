@@ -117,10 +117,19 @@ impl AcpRelay {
         self.asked.len()
     }
 
+    /// Whether a prompt has no answer yet.
+    pub fn has_prompt(&self) -> bool {
+        self.prompts().any(|it| it.session.is_some())
+    }
+
+    fn prompts(&self) -> impl Iterator<Item = &Open> {
+        self.asked.iter().filter(|it| it.method == "session/prompt")
+    }
+
     /// The sessions in which a prompt has no answer, each once.
     pub fn prompted_sessions(&self) -> Vec<String> {
         let mut sessions = Vec::new();
-        for open in self.asked.iter().filter(|it| it.method == "session/prompt") {
+        for open in self.prompts() {
             if let Some(session) = open.session.as_ref().filter(|it| !sessions.contains(*it)) {
                 sessions.push(session.clone());
             }

@@ -174,21 +174,8 @@ mod tests {
 
     #[test]
     fn every_way_to_tell_an_edit_is_read() {
-        let tool = |kind| Tool {
-            call: crate::id::CallId(String::new()),
-            name: "Write".to_owned(),
-            tool_kind: kind,
-            input: ToolInput::Path { path: "f".to_owned() },
-            timeout_ms: None,
-            background: false,
-            pid: None,
-            step: None,
-            outcome: None,
-            output: None,
-            diff: None,
-            duration_ms: None,
-            digest: 0,
-        };
+        let path = || ToolInput::Path { path: "f".to_owned() };
+        let tool = |kind| Tool::new(crate::id::CallId(String::new()), "Write", kind, path());
         let edit = tool(ToolKind::Edit);
         let added = "--- f\n+++ f\n@@ -0,0 +1,1 @@\n+b\n";
         for arguments in [
