@@ -124,8 +124,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         house.log.decide(Level::Warn, "setting_ignored", &fields, None);
     }
     let code = supervise(args, &plan, &mut house, first, prompt.into_bytes());
-    house.close();
-    code
+    house.close(code)
 }
 
 /// Runs, and runs again where that is allowed and safe, or where a rule has the agent go on.
@@ -194,7 +193,7 @@ fn tell(house: &House, report: &RunReport, why_no_retry: &str) {
     });
     let failure = match report.failure.as_ref().and_then(crate::failure::spawn_hint) {
         Some(hint) => failure.hint(hint),
-        None => failure.hint(crate::failure::log_hint(house.log.path())),
+        None => failure.hint(crate::failure::log_hint(&house.log.path())),
     };
     house.screen.err(failure.message(PROGRAM).as_bytes());
 }

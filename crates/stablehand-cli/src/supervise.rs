@@ -125,7 +125,7 @@ impl House {
         if raw {
             opened["redacted_raw"] = true.into();
         }
-        log.decide(Level::Debug, "log_opened", &opened, None);
+        log.begin(opened);
         // From here on; what is above is ours, and an agent that is to start need not wait for what
         // the first look costs.
         if let Some(redaction) = redaction {
@@ -186,7 +186,7 @@ impl House {
             None
         };
         let format = setup.format;
-        let filler = setup.index.then(|| Filler::start(log.path()));
+        let filler = setup.index.then(|| Filler::start(&log.path()));
         Ok(House {
             log,
             screen,
@@ -304,8 +304,13 @@ impl House {
         Desk { screen: &self.screen, requests: &self.requests, attention: &self.attention }
     }
 
-    /// Ends the log and waits for those who follow it.
-    pub fn close(mut self) {
+    /// Ends the log and waits for its readers. Returns the exit status, which is not 0 where a reader
+    /// did not get everything.
+    pub fn close(mut self, status: Result<u8, Failure>) -> Result<u8, Failure> {
+        let missed = self.log.missed();
+        if missed > 0 {
+            self.log.decide(Level::Error, "output_lost", &output_lost(missed), None);
+        }
         // Nobody waits for it: what the index lacks, whoever asks it reads.
         if let Some(text) = self.filler.take().and_then(|filler| filler.trouble()) {
             let fields = serde_json::json!({ "text": format!("the index is behind: {text}") });
@@ -319,7 +324,20 @@ impl House {
         // Before the last words: it may still have the terminal.
         drop(self.asking.take());
         self.screen.flush();
+        match status {
+            Ok(0) if missed > 0 => Ok(1),
+            status => status,
+        }
     }
+}
+
+/// Says that a reader of ours did not get everything.
+pub fn output_lost(bytes: u64) -> serde_json::Value {
+    let text = format!(
+        "output is incomplete: another program truncated the log while {bytes} bytes of it had not \
+         been shown yet"
+    );
+    serde_json::json!({ "bytes": bytes, "text": text })
 }
 
 /// Whether the readers got everything.

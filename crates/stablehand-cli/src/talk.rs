@@ -144,7 +144,10 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
         return Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(2)));
     }
     tell(&screen, &outcome);
-    Ok(driver::exit_code(outcome.report.end))
+    Ok(match driver::exit_code(outcome.report.end) {
+        0 if outcome.missed_bytes > 0 => 1,
+        code => code,
+    })
 }
 
 /// Says how it ended, where it did not end well.

@@ -76,8 +76,7 @@ pub fn main(args: WrapArgs) -> Result<u8, Failure> {
         Some(prompt) => wrap.once(&mut house, &prompt),
         None => talk::talk(&wrap, &mut house, &first),
     };
-    house.close();
-    code
+    house.close(code)
 }
 
 impl Wrap {
@@ -175,7 +174,7 @@ pub(crate) fn complain(house: &House, report: &RunReport) {
     let failure = Failure::new(text);
     let failure = match hint {
         Some(hint) => failure.hint(hint),
-        None => failure.hint(failure::log_hint(house.log.path())),
+        None => failure.hint(failure::log_hint(&house.log.path())),
     };
     house.screen.err(failure.message(PROGRAM).as_bytes());
 }

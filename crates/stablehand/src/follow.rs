@@ -109,6 +109,8 @@ fn follow(
                     }
                 }
             }
+            // Events may be missing; the run says so, and its exit status too.
+            Fill::Lost(bytes) => tail.count_missed(bytes),
             Fill::UpToDate => {
                 show.pause()?;
                 shared.set(|state| state.shown = tail.position());

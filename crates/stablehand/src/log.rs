@@ -32,9 +32,9 @@ use stablehand_core::redact::Lines;
 use stablehand_core::time::UnixMillis;
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{IoSlice, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::io::{IoSlice, Seek, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use sync::Syncer;
 use tail::Shared;
@@ -73,8 +73,10 @@ pub struct LogOptions {
 /// The one writer of a log.
 pub struct Log {
     file: File,
-    path: PathBuf,
+    path: PathCell,
     options: LogOptions,
+    /// The fields of the first record.
+    header: serde_json::Value,
     started: UnixMillis,
     stamp: Stamp,
     buffer: Vec<u8>,
@@ -86,6 +88,8 @@ pub struct Log {
     shared: Arc<Shared>,
     syncer: Syncer,
     trouble: Option<Trouble>,
+    /// Bytes that another program took out of the file, until that is said.
+    truncated: Option<u64>,
     listener: Option<(Level, Listener)>,
     redaction: Option<Redaction>,
     /// What is known of secrets in raw lines, where those are redacted.
@@ -97,6 +101,26 @@ pub struct Log {
 struct RawLines {
     stdout: Lines,
     stderr: Lines,
+}
+
+/// Where a log is at this moment, for everyone who has to know: the file is renamed once the agent
+/// has named its session.
+#[derive(Clone, Debug)]
+pub struct PathCell(Arc<Mutex<PathBuf>>);
+
+impl PathCell {
+    fn new(path: PathBuf) -> PathCell {
+        PathCell(Arc::new(Mutex::new(path)))
+    }
+
+    /// Where the log is now.
+    pub fn get(&self) -> PathBuf {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, path: PathBuf) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = path;
+    }
 }
 
 /// A line that is written from the chunk that it came in.
@@ -117,7 +141,7 @@ struct Trouble {
 impl std::fmt::Debug for Log {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Log")
-            .field("path", &self.path)
+            .field("path", &self.path.get())
             .field("physical", &self.physical)
             .field("degraded", &self.trouble.is_some())
             .finish_non_exhaustive()
@@ -134,8 +158,9 @@ impl Log {
             Syncer::start(file.try_clone().map_err(io)?, options.durability).map_err(io)?;
         Ok(Log {
             file,
-            path: path.clone(),
+            path: PathCell::new(path.clone()),
             options,
+            header: serde_json::Value::Null,
             started,
             stamp: Stamp::new(started),
             buffer: Vec::with_capacity(64 << 10),
@@ -145,15 +170,27 @@ impl Log {
             shared,
             syncer,
             trouble: None,
+            truncated: None,
             listener: None,
             redaction: None,
             raw: None,
         })
     }
 
-    /// Where the log is.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Where the log is now.
+    pub fn path(&self) -> PathBuf {
+        self.path.get()
+    }
+
+    /// The same for others, also after the file was renamed.
+    pub fn path_cell(&self) -> PathCell {
+        self.path.clone()
+    }
+
+    /// Writes the first record, `log_opened`: without it nobody can read the others.
+    pub fn begin(&mut self, header: serde_json::Value) {
+        self.decide(Level::Debug, "log_opened", &header, None);
+        self.header = header;
     }
 
     /// Whom to tell of decisions that are at least so loud.
@@ -257,22 +294,53 @@ impl Log {
             self.borrowed.clear();
             self.buffer.clear();
             self.grew(total);
-            return;
+            return self.tell_truncation();
         }
         // The way of small records knows what to do about a disk that is full; it begins anew.
         let whole = parts.concat();
         self.borrowed.clear();
         self.buffer = whole;
-        if written > 0 {
-            let _uncut = self.file.set_len(self.physical);
-        }
+        take_back(&mut self.file, written);
         self.flush();
     }
 
+    /// Counts records that were just appended to the file.
     fn grew(&mut self, by: usize) {
-        self.physical += by as u64;
-        self.shared.grew_in_file(by);
+        let offset = self.place_of_last(by);
+        self.shared.grew_in_file(by, offset);
         self.syncer.dirty();
+    }
+
+    /// Where the bytes that were just appended begin in the file. They begin elsewhere than where the
+    /// file ended if another program truncated it (`logrotate` with `copytruncate`) or appended to it.
+    fn place_of_last(&mut self, by: usize) -> u64 {
+        let expected = self.physical;
+        if by == 0 {
+            return expected;
+        }
+        let end = self.file.stream_position().unwrap_or(expected + by as u64);
+        let offset = end.saturating_sub(by as u64);
+        self.physical = end;
+        if offset < expected {
+            self.shared.cut(offset);
+            *self.truncated.get_or_insert(0) += expected - offset;
+        }
+        offset
+    }
+
+    /// Says that another program truncated the file, once that was noticed.
+    fn tell_truncation(&mut self) {
+        let Some(bytes) = self.truncated.take() else { return };
+        let text = format!(
+            "another program truncated the log ({bytes} bytes are gone); the run goes on, and so does the log"
+        );
+        let fields = serde_json::json!({ "bytes": bytes, "path": self.path.get(), "text": text });
+        if !self.header.is_null() {
+            let header = self.header.clone();
+            self.decide(Level::Debug, "log_opened", &header, None);
+        }
+        self.decide(Level::Error, "log_truncated", &fields, None);
+        self.flush();
     }
 
     /// Puts down what we did, and tells the listener.
@@ -338,12 +406,12 @@ impl Log {
             return;
         }
         if self.trouble.is_none() {
-            let (taken, result) = write_records(&mut self.file, &self.buffer, self.physical);
+            let (taken, result) = write_records(&mut self.file, &self.buffer);
             self.grew(taken);
             match result {
                 Ok(()) => {
                     self.buffer.clear();
-                    return;
+                    return self.tell_truncation();
                 }
                 Err(error) => {
                     self.buffer.drain(..taken);
@@ -367,6 +435,12 @@ impl Log {
         self.options.required && self.trouble.is_some()
     }
 
+    /// How many bytes of the log a reader of ours needed and did not get, because another program
+    /// truncated the file before.
+    pub fn missed(&self) -> u64 {
+        self.shared.missed()
+    }
+
     /// Waits until everything so far is on the disk.
     pub fn sync(&mut self) {
         self.flush();
@@ -376,10 +450,11 @@ impl Log {
     /// Puts the session into the file's name, once it is known. The name never holds the id itself
     /// where that is not plain.
     pub fn name_after(&mut self, session: &SessionId) {
+        let path = self.path.get();
         if let Some(path) =
-            file::rename(&self.path, &self.options.prefix, self.started, &session.file_stem())
+            file::rename(&path, &self.options.prefix, self.started, &session.file_stem())
         {
-            self.path = path;
+            self.path.set(path);
         }
     }
 
@@ -402,7 +477,7 @@ impl Log {
         self.trouble = Some(Trouble { next_try: Instant::now() + RETRY });
         let fields = serde_json::json!({
             "error": error.to_string(),
-            "path": self.path,
+            "path": self.path.get(),
             "text": format!("the log cannot be written ({error}); going on in memory"),
         });
         // It goes behind what could not be written, and to the listener now.
@@ -419,18 +494,21 @@ impl Log {
     fn recover(&mut self) {
         let Some(trouble) = &mut self.trouble else { return };
         let waiting = self.shared.ring();
-        let (taken, result) = write_records(&mut self.file, &waiting, self.physical);
-        self.shared.ring_is_in_file(self.physical, taken);
-        self.physical += taken as u64;
-        self.syncer.dirty();
+        let (taken, result) = write_records(&mut self.file, &waiting);
         if result.is_err() {
             trouble.next_try = Instant::now() + RETRY;
+        }
+        let offset = self.place_of_last(taken);
+        self.shared.ring_is_in_file(offset, taken);
+        self.syncer.dirty();
+        if result.is_err() {
             return;
         }
         self.trouble = None;
-        let fields = serde_json::json!({ "lost_bytes": self.shared.lost() });
+        let fields = serde_json::json!({ "lost_bytes": self.shared.dropped() });
         self.decide(Level::Warn, "log_recovered", &fields, None);
         self.flush();
+        self.tell_truncation();
     }
 }
 
@@ -443,7 +521,7 @@ impl Drop for Log {
 
 /// Appends records, as many as there is room for: one that fits only in part is cut off again.
 /// Returns how many bytes were taken.
-fn write_records(file: &mut File, bytes: &[u8], end: u64) -> (usize, std::io::Result<()>) {
+fn write_records(file: &mut File, bytes: &[u8]) -> (usize, std::io::Result<()>) {
     let mut written = 0;
     let error = loop {
         match file.write(bytes.get(written..).unwrap_or_default()) {
@@ -456,9 +534,20 @@ fn write_records(file: &mut File, bytes: &[u8], end: u64) -> (usize, std::io::Re
     };
     let whole = bytes.get(..written).unwrap_or_default();
     let whole = whole.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-    // Nothing better can be done where even this fails; the reader repairs a torn record.
-    let _uncut = file.set_len(end + whole as u64);
+    take_back(file, written - whole);
     (whole, Err(error))
+}
+
+/// Removes the last `bytes` bytes that were appended to the file.
+fn take_back(file: &mut File, bytes: usize) {
+    if bytes == 0 {
+        return;
+    }
+    // Nothing better can be done where even this fails; the reader repairs a torn record.
+    if let Ok(end) = file.stream_position() {
+        let end = end.saturating_sub(bytes as u64);
+        let _uncut = file.set_len(end).and_then(|()| file.seek(std::io::SeekFrom::Start(end)));
+    }
 }
 
 #[cfg(test)]

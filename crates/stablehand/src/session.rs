@@ -20,11 +20,11 @@ use crate::agent::Agent;
 use crate::control::{Control, Request};
 use crate::driver::{RunReport, StatusCell, StatusLine};
 use crate::follow::Follower;
+use crate::log::PathCell;
 use stablehand_core::event::SessionEnd;
 use stablehand_core::id::SessionId;
 use stablehand_core::speak::{Answer, Prompt};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
 use std::thread::JoinHandle;
 use thiserror::Error;
 
@@ -49,14 +49,11 @@ use thiserror::Error;
 pub struct Session {
     handle: Handle,
     events: Option<Events>,
-    thread: Option<JoinHandle<RunReport>>,
+    thread: Option<JoinHandle<(RunReport, u64)>>,
     /// Feeds the events; it ends with the log.
     _follower: Follower,
-    log: PathNow,
+    log: PathCell,
 }
-
-/// Where the log is; it is renamed once the session has a name.
-type PathNow = Arc<Mutex<PathBuf>>;
 
 /// What can be said to a running session, from any thread.
 #[derive(Clone, Debug)]
@@ -73,6 +70,9 @@ pub struct Outcome {
     pub report: RunReport,
     /// The log, which has everything.
     pub log: PathBuf,
+    /// Bytes of the log that the events lack, because another program truncated it before they were
+    /// read; 0 where nothing is missing.
+    pub missed_bytes: u64,
 }
 
 /// Why nobody can say how a session ended.
@@ -110,9 +110,9 @@ impl Session {
         self.events.take()
     }
 
-    /// The log. Its name changes once, when the agent has named the session.
+    /// Where the log is now. Its name changes once, when the agent has named the session.
     pub fn log(&self) -> PathBuf {
-        path_now(&self.log)
+        self.log.get()
     }
 
     /// Waits until the session is over: after the turn, or in a conversation after
@@ -120,9 +120,9 @@ impl Session {
     pub fn wait(mut self) -> Result<Outcome, WaitError> {
         // Whoever waits does not read, and need not.
         let report = self.thread.take().and_then(|thread| thread.join().ok());
-        let log = path_now(&self.log);
+        let log = self.log.get();
         match report {
-            Some(report) => Ok(Outcome { report, log }),
+            Some((report, missed_bytes)) => Ok(Outcome { report, log, missed_bytes }),
             None => Err(WaitError::BrokeDown { log }),
         }
     }
@@ -214,12 +214,4 @@ impl Outcome {
     pub fn session(&self) -> Option<&SessionId> {
         self.report.session.as_ref()
     }
-}
-
-fn path_now(path: &PathNow) -> PathBuf {
-    path.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
-
-fn set_path(path: &PathNow, new: &Path) {
-    new.clone_into(&mut path.lock().unwrap_or_else(PoisonError::into_inner));
 }

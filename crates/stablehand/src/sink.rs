@@ -71,6 +71,8 @@ struct CatchUp {
     skip: u64,
     pending: Vec<u8>,
     written: usize,
+    /// What was taken last did not end a line.
+    in_line: bool,
 }
 
 impl PassThrough {
@@ -203,6 +205,7 @@ impl PassThrough {
                 skip: sent as u64,
                 pending: Vec::new(),
                 written: 0,
+                in_line: false,
             }));
         }
     }
@@ -343,6 +346,7 @@ impl CatchUp {
                 {
                     take(&mut self.pending, &mut self.skip, bytes);
                     take(&mut self.pending, &mut self.skip, if newline { b"\n" } else { b"" });
+                    self.in_line = !newline;
                 } else if let Record::Raw { stream, bytes, newline, .. } = Record::read(line.bytes)
                     && stream == wanted
                 {
@@ -350,6 +354,7 @@ impl CatchUp {
                     if newline {
                         take(&mut self.pending, &mut self.skip, b"\n");
                     }
+                    self.in_line = !newline;
                 }
             }
             if !self.pending.is_empty() {
@@ -358,6 +363,14 @@ impl CatchUp {
             // An error here is a log that vanished; there is nothing more to be had from it.
             match self.tail.fill() {
                 Ok(Fill::Grew) => {}
+                Ok(Fill::Lost(bytes)) => {
+                    self.tail.count_missed(bytes);
+                    // What follows is a line of its own, not the end of one that was cut.
+                    if self.skip > 0 || self.in_line {
+                        self.pending.push(b'\n');
+                    }
+                    (self.skip, self.in_line) = (0, false);
+                }
                 Ok(Fill::UpToDate | Fill::Finished) | Err(_) => return false,
             }
         }
@@ -367,7 +380,7 @@ impl CatchUp {
 /// How many bytes of a stream a log holds from `tail` on, and their SHA-256.
 pub fn digest_of_log(mut tail: Tail, wanted: Stream) -> (u64, String) {
     let (mut count, mut hash) = (0, Sha256::new());
-    while let Ok(Fill::Grew) = tail.fill() {
+    while let Ok(Fill::Grew | Fill::Lost(_)) = tail.fill() {
         while let Some(line) = tail.next() {
             if let Record::Raw { stream, bytes, newline, .. } = Record::read(line.bytes)
                 && stream == wanted

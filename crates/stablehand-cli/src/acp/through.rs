@@ -83,11 +83,10 @@ pub(super) fn main(command: &str, choice: &ChoiceArgs) -> Result<u8, Failure> {
     }
     let (report, settled) = house.run(&spec);
     complain(&house, &report);
-    house.close();
-    Ok(match settled {
+    house.close(Ok(match settled {
         Settled::Interrupted(signal) => 128u8.saturating_add(u8::try_from(signal).unwrap_or(2)),
         Settled::Everything => driver::exit_code(report.end),
-    })
+    }))
 }
 
 fn setup(choice: &ChoiceArgs, log_dir: std::path::PathBuf, env: &Env) -> Setup {
@@ -147,7 +146,7 @@ fn complain(house: &House, report: &RunReport) {
         Some(_) => {
             "install it, or give its whole path: --through '/path/to/agent --acp'".to_owned()
         }
-        None => failure::log_hint(house.log.path()),
+        None => failure::log_hint(&house.log.path()),
     };
     let failure = Failure::new(report.summary()).hint(hint);
     house.screen.err(failure.message(PROGRAM).as_bytes());

@@ -1,10 +1,10 @@
 //! The log: where it is, who may read it, what is in it, and what happens when it cannot be written.
 
-use crate::support::{GOOD, agent_output, env, print, run, secs, skip};
+use crate::support::{GOOD, agent_output, env, ms, print, run, secs, skip};
 use nix::mount::{MsFlags, mount, umount};
 use nix::sched::{CloneFlags, unshare};
 use serde_json::json;
-use stablehand_testkit::TestEnv;
+use stablehand_testkit::{LogFile, TestEnv};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn the_default_folder_is_in_the_home() {
     let env = env(GOOD);
     print(&env).without("--log-dir").finish().assert_code(0);
     let folder = env.home().join(".cursor-wrap/logs");
-    assert_eq!(stablehand_testkit::LogFile::all_in(&folder).len(), 1);
+    assert_eq!(LogFile::all_in(&folder).len(), 1);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_full_disk_in_mid_run_loses_no_output_and_leaves_whole_records() {
     run.assert_code(0);
     assert!(run.stdout == agent_output(SCRIPT), "the output does not depend on the log");
     assert!(!run.stderr.is_empty(), "it says so");
-    let logs = stablehand_testkit::LogFile::all_in(&disk.0.join("logs"));
+    let logs = LogFile::all_in(&disk.0.join("logs"));
     assert_eq!(logs.len(), 1);
     assert!(logs[0].torn_tail.is_empty(), "cut back to the last whole record");
     // To the last whole record, not to the last whole write: what fits on the disk is kept.
@@ -163,5 +163,96 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = umount(&self.0);
+    }
+}
+
+/// `: > LOG`, as `copytruncate` does, while text or events are shown to a quick reader.
+#[test]
+fn a_log_that_is_truncated_in_mid_run_is_reported_and_the_run_ends() {
+    for format in ["text", "events", "stream-json"] {
+        let env = env("init\nassistant Before.\nsleep 1500ms\nassistant After.\nresult Done.");
+        let running = run(&env).flag("--output-format", format).deadline(secs(20)).start();
+        running.wait_for_stdout("Before");
+        // Until everything has been read that there is so far.
+        std::thread::sleep(ms(300));
+        truncate(&env);
+        let run = running.finish();
+        run.assert_code(0);
+        assert!(run.stdout_text().contains("After"), "{format}: {}", run.stdout_text());
+        assert!(run.stderr.contains("truncated the log"), "{format}: {}", run.stderr);
+        assert!(env.log().has("log_truncated"), "{format}");
+    }
+}
+
+#[test]
+fn a_slow_reader_that_loses_output_to_a_truncation_is_told_by_the_exit_status() {
+    const SCRIPT: &str = "init\nevents thinking 20000 block\nresult Done.";
+    let env = env(SCRIPT);
+    let mut run = print(&env).stdout_unread().deadline(secs(30)).start();
+    // More is logged than any pipe holds.
+    env.wait_for("a long log", || {
+        LogFile::paths_in(&env.log_dir()).iter().any(|it| length(it) > 3 << 20)
+    });
+    truncate(&env);
+    run.read_stdout_now();
+    let run = run.finish();
+    run.assert_code(1);
+    assert!(run.stdout.len() < agent_output(SCRIPT).len(), "some of it is gone");
+    assert!(run.stderr.contains("output is incomplete"), "{}", run.stderr);
+    let whole = |line: &str| serde_json::from_str::<serde_json::Value>(line).is_ok();
+    let text = run.stdout_text();
+    let torn: Vec<_> = text.lines().filter(|line| !whole(line)).collect();
+    assert!(torn.len() <= 1, "at most the line that was on its way is cut: {torn:?}");
+}
+
+/// What another program does that keeps logs short.
+fn truncate(env: &TestEnv) {
+    let path = LogFile::paths_in(&env.log_dir()).pop().expect("a log");
+    fs::OpenOptions::new().write(true).open(path).unwrap().set_len(0).unwrap();
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |it| it.len())
+}
+
+/// It read 8 MiB more and then nothing, for ever.
+#[test]
+fn a_full_disk_does_not_hold_up_an_agent_whose_output_is_read() {
+    const SCRIPT: &str = "init\nevents thinking 45000 block\nresult Done.";
+    for format in ["stream-json", "text"] {
+        let env = env(SCRIPT);
+        let Some(disk) = SmallDisk::mount(&env) else {
+            return skip(
+                "a full disk needs the right to mount; run the tests as root for this one",
+            );
+        };
+        let logs = disk.0.join("logs");
+        let run = run(&env).flag("--output-format", format).flag("--log-dir", logs);
+        let run = run.deadline(secs(60)).finish();
+        run.assert_code(0);
+        assert!(run.stderr.contains("cannot be written"), "{}", run.stderr);
+        if format == "stream-json" {
+            assert!(run.stdout == agent_output(SCRIPT));
+        }
+    }
+}
+
+#[test]
+fn limits_hold_while_the_disk_is_full_and_nobody_reads() {
+    let limits = [("--blocked-timeout", "disk is full"), ("--max-wall", "wall clock")];
+    for (limit, why) in limits {
+        let env = env("init\nevents thinking 100000 block\nresult Done.");
+        let Some(disk) = SmallDisk::mount(&env) else {
+            return skip(
+                "a full disk needs the right to mount; run the tests as root for this one",
+            );
+        };
+        let run = run(&env).flag("--log-dir", disk.0.join("logs")).flag(limit, "2s");
+        let mut run = run.flag("--stop-grace", "1s").stdout_unread().deadline(secs(60)).start();
+        let began = std::time::Instant::now();
+        env.wait_for("a verdict", || run.stderr_so_far().contains(why));
+        assert!(began.elapsed() < secs(20));
+        run.read_stdout_now();
+        run.finish().assert_code(2);
     }
 }

@@ -213,7 +213,7 @@ impl RunReport {
         let mut reader = EventReader::new(dialect, Depth::Full);
         let mut events = Vec::new();
         let mut text = String::new();
-        while let Ok(Fill::Grew) = tail.fill() {
+        while let Ok(Fill::Grew | Fill::Lost(_)) = tail.fill() {
             while let Some(line) = tail.next() {
                 reader.record(&Record::read(line.bytes), &mut events);
                 events.drain(..).for_each(|event| last_text(&mut text, event.event));

@@ -121,7 +121,7 @@ impl Driver<'_> {
         let newest = self.log.position().saturating_sub(READ_BACK);
         let mut tail = self.log.tail(self.onward.position.max(newest));
         let mut events = Vec::new();
-        while let Ok(Fill::Grew) = tail.fill() {
+        while let Ok(Fill::Grew | Fill::Lost(_)) = tail.fill() {
             while let Some(line) = tail.next() {
                 self.onward.reader.record(&Record::read(line.bytes), &mut events);
                 events.drain(..).for_each(|event| self.onward.rules.saw(&event.event));

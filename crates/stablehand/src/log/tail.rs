@@ -1,8 +1,9 @@
 //! Reading a log while it is written: the queue between the agent and its readers.
 //!
-//! Positions count the bytes of the log as it should be. Normally they are offsets in the file;
-//! while the disk is full the newest bytes are in a ring in memory, and what had to be given up
-//! there shifts the offsets that follow. Readers see none of this.
+//! Positions count the bytes of the log as it should be. Normally they are offsets in the file. While
+//! the disk is full the newest bytes are in a ring in memory; what the ring dropped, and what another
+//! program truncated, is nowhere any more. A reader that needs such bytes is told how many it lost
+//! ([`Fill::Lost`]) and goes on behind them.
 
 use stablehand_core::line::{Line, LineSplitter, PART, WHOLE_LIMIT};
 use std::collections::VecDeque;
@@ -22,15 +23,39 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 struct State {
     end: u64,
-    /// Up to here everything is in the file.
-    in_file: u64,
-    /// From each position on, how much smaller the offset in the file is.
-    shifts: Vec<(u64, u64)>,
+    /// Where the bytes that are in the file stand, in the order of their positions.
+    extents: Vec<Extent>,
+    /// The newest bytes, while the file cannot be written.
     ring: VecDeque<u8>,
-    lost: u64,
+    /// Bytes that the ring dropped after every reader had them.
+    dropped: u64,
+    /// Bytes that a reader needed and did not get.
+    missed: u64,
     finished: bool,
     waiting: u32,
     cursors: Vec<Weak<AtomicU64>>,
+}
+
+/// Positions that stand in the file one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Extent {
+    from: u64,
+    to: u64,
+    /// Where `from` stands in the file.
+    offset: u64,
+}
+
+/// Where the bytes at a position are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In the file, so many of them in a row.
+    File { offset: u64, len: u64 },
+    /// In the ring, from this index on.
+    Ring(usize),
+    /// Nowhere; the next position that is somewhere.
+    Lost { next: u64 },
+    /// Not written yet.
+    NotYet,
 }
 
 impl State {
@@ -42,6 +67,63 @@ impl State {
         self.cursors.retain(|cursor| cursor.strong_count() > 0);
         let positions = self.cursors.iter().filter_map(Weak::upgrade);
         positions.map(|cursor| cursor.load(Ordering::Relaxed)).min().unwrap_or(self.end)
+    }
+
+    fn place(&self, position: u64) -> Place {
+        if position >= self.end {
+            return Place::NotYet;
+        }
+        if let Some(index) = position.checked_sub(self.ring_start()) {
+            return Place::Ring(index as usize);
+        }
+        let after = self.extents.partition_point(|extent| extent.to <= position);
+        match self.extents.get(after) {
+            Some(extent) if extent.from <= position => Place::File {
+                offset: extent.offset + (position - extent.from),
+                len: extent.to - position,
+            },
+            Some(extent) => Place::Lost { next: extent.from },
+            None => Place::Lost { next: self.ring_start() },
+        }
+    }
+
+    /// The next `len` positions stand in the file from `offset` on.
+    fn append(&mut self, from: u64, len: u64, offset: u64) {
+        if len == 0 {
+            return;
+        }
+        match self.extents.last_mut() {
+            Some(last) if last.to == from && last.offset + (last.to - last.from) == offset => {
+                last.to += len;
+            }
+            _ => self.extents.push(Extent { from, to: from + len, offset }),
+        }
+    }
+
+    /// Nothing that stood in the file from `offset` on is there any more.
+    fn cut(&mut self, offset: u64) {
+        for extent in &mut self.extents {
+            let left = offset.saturating_sub(extent.offset);
+            extent.to = extent.to.min(extent.from.saturating_add(left));
+        }
+        self.extents.retain(|extent| extent.from < extent.to);
+    }
+
+    /// Makes the ring no longer than `limit` by dropping its oldest records, but only those that every
+    /// reader has had: the file may lack them, a reader never does.
+    fn trim(&mut self, limit: usize) {
+        let excess = self.ring.len().saturating_sub(limit);
+        if excess == 0 {
+            return;
+        }
+        let read = self.slowest().saturating_sub(self.ring_start());
+        let read = usize::try_from(read).unwrap_or(usize::MAX).min(self.ring.len());
+        let ends_record = |at: &usize| self.ring.get(*at) == Some(&b'\n');
+        let enough = (excess - 1..read).find(ends_record);
+        let cut =
+            enough.or_else(|| (0..read.min(excess)).rfind(ends_record)).map_or(0, |at| at + 1);
+        self.ring.drain(..cut);
+        self.dropped += cut as u64;
     }
 }
 
@@ -58,49 +140,56 @@ impl Shared {
         self.state().end
     }
 
-    pub(super) fn grew_in_file(&self, by: usize) {
+    /// New records stand in the file from `offset` on.
+    pub(super) fn grew_in_file(&self, by: usize, offset: u64) {
         let mut state = self.state();
+        let from = state.end;
+        state.append(from, by as u64, offset);
         state.end += by as u64;
-        state.in_file = state.end;
         self.wake(&state);
     }
 
-    /// Puts records into memory. An overfull ring gives up its oldest records, but only those that
-    /// every reader has had: the file may lose them, a face never does.
+    /// Puts records into memory.
     pub(super) fn grew_in_ring(&self, bytes: &[u8], limit: usize) {
         let mut state = self.state();
         state.ring.extend(bytes);
         state.end += bytes.len() as u64;
         self.wake(&state);
-        let excess = state.ring.len().saturating_sub(limit) as u64;
-        let read = state.slowest().saturating_sub(state.ring_start());
-        let droppable = excess.min(read) as usize;
-        let cut =
-            state.ring.iter().take(droppable).rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-        state.ring.drain(..cut);
-        state.lost += cut as u64;
+        state.trim(limit);
     }
 
-    /// How many bytes the file will never have.
-    pub(super) fn lost(&self) -> u64 {
-        self.state().lost
+    /// How many bytes the file will never have, because the disk was full for too long.
+    pub(super) fn dropped(&self) -> u64 {
+        self.state().dropped
+    }
+
+    /// How many bytes readers needed and did not get.
+    pub(super) fn missed(&self) -> u64 {
+        self.state().missed
     }
 
     pub(super) fn ring(&self) -> Vec<u8> {
         self.state().ring.iter().copied().collect()
     }
 
-    /// The ring was appended to the file at `offset`.
+    /// The beginning of the ring was appended to the file at `offset`.
     pub(super) fn ring_is_in_file(&self, offset: u64, len: usize) {
         let mut state = self.state();
         let start = state.ring_start();
-        state.shifts.push((start, start.saturating_sub(offset)));
+        state.append(start, len as u64, offset);
         state.ring.drain(..len);
-        state.in_file = start + len as u64;
     }
 
+    /// Another program truncated the file to `offset`.
+    pub(super) fn cut(&self, offset: u64) {
+        self.state().cut(offset);
+    }
+
+    /// Whether the ring is full of records that a reader has not had.
     pub(super) fn is_congested(&self, limit: usize) -> bool {
-        self.state().ring.len() > limit
+        let mut state = self.state();
+        state.trim(limit);
+        state.ring.len() > limit
     }
 
     pub(super) fn finish(&self) {
@@ -115,35 +204,45 @@ impl Shared {
         }
     }
 
-    /// Copies what stands at `position`; 0 where nothing does yet.
-    fn read_at(&self, position: u64, into: &mut [u8]) -> std::io::Result<usize> {
-        let state = self.state();
-        if position >= state.end {
-            return Ok(0);
-        }
-        let ring_start = state.ring_start();
-        if position >= ring_start && !state.ring.is_empty() {
-            let from = (position - ring_start) as usize;
-            let n = into.len().min(state.ring.len() - from);
-            for (target, byte) in into.iter_mut().zip(state.ring.range(from..from + n)) {
-                *target = *byte;
+    /// Copies what stands at `position`.
+    fn read_at(&self, position: u64, into: &mut [u8]) -> std::io::Result<Found> {
+        let mut state = self.state();
+        match state.place(position) {
+            Place::NotYet if state.finished => Ok(Found::End),
+            Place::NotYet => Ok(Found::Bytes(0)),
+            Place::Lost { next } => Ok(Found::Lost { next }),
+            Place::Ring(from) => {
+                let n = into.len().min(state.ring.len() - from);
+                for (target, byte) in into.iter_mut().zip(state.ring.range(from..from + n)) {
+                    *target = *byte;
+                }
+                Ok(Found::Bytes(n))
             }
-            return Ok(n);
+            Place::File { offset, len } => {
+                drop(state);
+                let len = into.len().min(usize::try_from(len).unwrap_or(usize::MAX));
+                let n = self.file.read_at(into.get_mut(..len).unwrap_or_default(), offset)?;
+                if n > 0 || len == 0 {
+                    return Ok(Found::Bytes(n));
+                }
+                // It was written there, and the file ends before: another program truncated it.
+                state = self.state();
+                state.cut(offset);
+                match state.place(position) {
+                    Place::Lost { next } => Ok(Found::Lost { next }),
+                    _ => Ok(Found::Bytes(0)),
+                }
+            }
         }
-        let (shift, next) = locate(&state.shifts, position);
-        let until = state.in_file.min(next);
-        drop(state);
-        let len =
-            into.len().min(usize::try_from(until.saturating_sub(position)).unwrap_or(usize::MAX));
-        self.file.read_at(into.get_mut(..len).unwrap_or_default(), position - shift)
     }
 }
 
-/// The shift that holds at a position, and where the next one begins.
-fn locate(shifts: &[(u64, u64)], position: u64) -> (u64, u64) {
-    let after = shifts.partition_point(|(from, _)| *from <= position);
-    let shift = after.checked_sub(1).and_then(|i| shifts.get(i)).map_or(0, |(_, shift)| *shift);
-    (shift, shifts.get(after).map_or(u64::MAX, |(from, _)| *from))
+/// What stands at a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Bytes(usize),
+    Lost { next: u64 },
+    End,
 }
 
 /// A reader of a log, at its own pace.
@@ -163,6 +262,9 @@ pub enum Fill {
     UpToDate,
     /// Nothing new, and nothing will come.
     Finished,
+    /// So many bytes are gone before this reader had them, because another program truncated the
+    /// file. [`Tail::next`] goes on behind them.
+    Lost(u64),
 }
 
 impl Tail {
@@ -175,21 +277,33 @@ impl Tail {
     /// Looks for more, without waiting.
     pub fn fill(&mut self) -> std::io::Result<Fill> {
         let position = self.cursor.load(Ordering::Relaxed);
-        let n = self.shared.read_at(position, self.splitter.space())?;
-        if n == 0 {
-            let state = self.shared.state();
-            let finished = state.finished && position >= state.end;
-            return Ok(if finished { Fill::Finished } else { Fill::UpToDate });
+        match self.shared.read_at(position, self.splitter.space())? {
+            Found::Bytes(0) => Ok(Fill::UpToDate),
+            Found::End => Ok(Fill::Finished),
+            Found::Bytes(n) => {
+                self.splitter.filled(n);
+                self.cursor.store(position + n as u64, Ordering::Relaxed);
+                Ok(Fill::Grew)
+            }
+            Found::Lost { next } => {
+                let lost = next - position;
+                // The record that it was in the middle of has no end.
+                self.splitter = LineSplitter::new(WHOLE_LIMIT + (1 << 20), PART);
+                self.cursor.store(next, Ordering::Relaxed);
+                Ok(Fill::Lost(lost))
+            }
         }
-        self.splitter.filled(n);
-        self.cursor.store(position + n as u64, Ordering::Relaxed);
-        Ok(Fill::Grew)
     }
 
     /// The next record that [`fill`](Self::fill) brought.
     #[expect(clippy::should_implement_trait, reason = "it lends; an iterator could not")]
     pub fn next(&mut self) -> Option<Line<'_>> {
         self.splitter.next()
+    }
+
+    /// Counts bytes that a reader outside needed and does not get, for [`Log::missed`](super::Log::missed).
+    pub(crate) fn count_missed(&self, bytes: u64) {
+        self.shared.state().missed += bytes;
     }
 
     /// How far it has read.

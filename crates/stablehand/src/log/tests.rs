@@ -4,6 +4,7 @@ use super::*;
 use stablehand_core::json;
 use stablehand_core::record::Record;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 fn options(folder: &Path) -> LogOptions {
     LogOptions {
@@ -48,7 +49,7 @@ fn the_file_is_private_named_after_its_session_and_never_replaced() {
     first.end();
     let folder = home.path().join("logs");
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&folder), mode(first.path())), (0o700, 0o600));
+    assert_eq!((mode(&folder), mode(&first.path())), (0o700, 0o600));
     let names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(names.len(), 2);
     assert_ne!(first.path(), second.path());
@@ -172,4 +173,78 @@ fn a_log_is_locked_while_it_is_written_also_under_its_new_name() {
     assert_eq!((Writer::of(&reader), Writer::of(&renamed)), (Writer::There, Writer::There));
     drop(log);
     assert_eq!((Writer::of(&reader), Writer::of(&renamed)), (Writer::Gone, Writer::Gone));
+}
+
+/// What `logrotate` does with `copytruncate`, at any moment.
+#[test]
+fn a_file_that_another_program_truncates_is_noticed_by_all_and_goes_on() {
+    let home = tempfile::tempdir().unwrap();
+    let mut log = Log::create(options(home.path()), UnixMillis(0)).unwrap();
+    log.begin(serde_json::json!({ "v": 1 }));
+    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let ear = Arc::clone(&heard);
+    let listener = move |_, message: &str, _: &_| ear.lock().unwrap().push(message.to_owned());
+    log.set_listener(Level::Info, Box::new(listener));
+    let (mut quick, mut slow) = (log.tail(0), log.tail(0));
+    for n in 0..100 {
+        put(&mut log, &format!("{{\"n\":{n}}}"));
+    }
+    log.flush();
+    let whole = log.position();
+    assert_eq!(read_all(&mut quick).len(), 100);
+    std::fs::OpenOptions::new().write(true).open(log.path()).unwrap().set_len(0).unwrap();
+    // Before anything more is written: the one that is behind learns it from the file itself.
+    let mut early = log.tail(0);
+    assert_eq!(early.fill().unwrap(), Fill::Lost(whole));
+    assert_eq!(early.fill().unwrap(), Fill::UpToDate, "and does not look again and again");
+    put(&mut log, "{\"n\":\"after\"}");
+    log.flush();
+    assert_eq!(*heard.lock().unwrap(), ["log_truncated"]);
+    assert_eq!(read_all(&mut quick), ["{\"n\":\"after\"}"], "what it has read it has");
+    assert_eq!(slow.fill().unwrap(), Fill::Lost(whole));
+    assert_eq!(read_all(&mut slow), ["{\"n\":\"after\"}"]);
+    log.end();
+    let text = std::fs::read_to_string(log.path()).unwrap();
+    let messages: Vec<_> =
+        ["after", "log_opened", "log_truncated"].map(|it| text.find(it).unwrap()).into();
+    assert!(messages.is_sorted(), "it can be read by its own header: {text}");
+    assert!(!text.contains('\0'), "no hole");
+}
+
+#[test]
+fn a_file_that_another_program_appends_to_is_read_in_its_right_places() {
+    let home = tempfile::tempdir().unwrap();
+    let mut log = Log::create(options(home.path()), UnixMillis(0)).unwrap();
+    let mut tail = log.tail(0);
+    for n in 0..10 {
+        put(&mut log, &format!("{{\"n\":{n}}}"));
+        log.flush();
+        let mut other = std::fs::OpenOptions::new().append(true).open(log.path()).unwrap();
+        other.write_all(b"something else\n").unwrap();
+    }
+    assert_eq!(read_all(&mut tail).len(), 10);
+}
+
+/// The run that hung: nobody was behind, and a record that did not fit exactly kept the ring full.
+#[test]
+fn a_full_ring_holds_the_agent_up_only_for_a_reader_that_is_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let mut log = Log::create(options(home.path()), UnixMillis(0)).unwrap();
+    log.file = File::open(log.path()).unwrap();
+    let long = format!("{{\"pad\":\"{}\"}}", "x".repeat(100_000));
+    for _ in 0..200 {
+        put(&mut log, &long);
+        log.flush();
+        assert!(!log.is_congested(), "nobody reads it");
+    }
+    let mut tail = log.tail(log.position());
+    let mut put_in = 0;
+    while !log.is_congested() {
+        assert!(put_in < 200, "a reader that is behind is waited for");
+        put(&mut log, &long);
+        log.flush();
+        put_in += 1;
+    }
+    assert_eq!(read_all(&mut tail).len(), put_in, "it gets everything");
+    assert!(!log.is_congested(), "and then nobody is waited for, although nothing was written");
 }

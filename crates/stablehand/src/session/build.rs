@@ -23,7 +23,7 @@ use stablehand_core::speak::Prompt;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -388,15 +388,14 @@ impl SessionBuilder {
             .map_err(StartError::System)?;
         let status = StatusCell::default();
         let mut faces = Faces { status: Some(status.clone()), ..Faces::default() };
-        let path = Arc::new(Mutex::new(log.path().to_owned()));
-        let mine = Arc::clone(&path);
+        let path = log.path_cell();
         let thread = std::thread::Builder::new()
             .name("stablehand-session".into())
             .spawn(move || {
                 let report = runs.all(&mut log, &mut faces, &requests);
-                super::set_path(&mine, log.path());
+                let missed = log.missed();
                 log.end();
-                report
+                (report, missed)
             })
             .map_err(StartError::System)?;
         Ok(Session {
@@ -529,7 +528,7 @@ fn open_log(folder: PathBuf, runs: &Runs, redaction: Option<Redaction>) -> Resul
         }
         log.redact(redaction);
     }
-    log.decide(Level::Debug, "log_opened", &fields, None);
+    log.begin(fields);
     log.flush();
     Ok(log)
 }
