@@ -76,6 +76,10 @@ pub struct LimitArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
     no_progress_timeout: Option<Duration>,
 
+    /// How long the agent waits for a reader of our output while the disk is full [default: 5m]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    blocked_timeout: Option<Duration>,
+
     /// How often a silence may be extended because the agent's processes are busy [default: 3]
     #[arg(long, value_name = "N")]
     max_extensions: Option<u32>,
@@ -150,6 +154,7 @@ impl LimitArgs {
         set(&mut limits.background_grace, self.background_grace);
         set(&mut limits.result_grace, self.result_grace);
         set(&mut limits.no_progress, self.no_progress_timeout);
+        set(&mut limits.blocked, self.blocked_timeout);
         set(&mut limits.limit_grace, self.limit_grace);
         if let Some(limit) = self.tool_timeout {
             let class = &mut limits.class;

@@ -17,9 +17,10 @@
 //! no-progress limit runs. A silence in which nothing at all came is left to the silence limits.
 //!
 //! **Time.** Limits run on a clock that stands still while our own reader blocks us or a person is
-//! asked, and that leaves out the time in which we ourselves did not run. An `approval.requested`
-//! in the stream does not hold that clock by itself: in a run that nobody attends nobody may ever
-//! answer. Whoever passes the question on says so with [`Input::ApprovalPending`].
+//! asked. While our reader blocks us two limits run all the same: the wall clock, and the one on how
+//! long it may do that. The clock also leaves out the time in which we ourselves did not run. An
+//! `approval.requested` in the stream does not hold that clock by itself: in a run that nobody
+//! attends nobody may ever answer. Whoever passes the question on says so with [`Input::ApprovalPending`].
 //!
 //! **Tools.** A call with a declared timeout may run for that and the grace, from its own start,
 //! and while anything new comes it gets the grace again. A call without one is judged by the
@@ -106,6 +107,10 @@ pub struct Monitor {
     ended: bool,
     approval: bool,
     backpressure: bool,
+    /// Since when nothing but our own reader keeps the clock from running, on the caller's clock.
+    blocked_since: Option<Moment>,
+    /// How long it did so before.
+    blocked: Duration,
     /// Between two turns of one process.
     resting: bool,
     health: Health,
@@ -149,6 +154,8 @@ impl Monitor {
             ended: false,
             approval: false,
             backpressure: false,
+            blocked_since: None,
+            blocked: Duration::ZERO,
             resting: false,
             health: Health::Starting,
             health_since: now,
@@ -185,6 +192,7 @@ impl Monitor {
             Input::Event { kind, native } if self.only_goes_on(kind, native, t) => return,
             Input::Event { kind, native } => self.on_event(kind, native, t, out),
             Input::Heard | Input::SideChannel => self.alive(t),
+            Input::Tick if self.blocked_since.is_some() => self.judge_blocked(now, out),
             Input::Tick => self.judge(t, out),
             Input::Gap(gap) => self.on_gap(gap, now, out),
             Input::Suspended(gap) => self.on_suspend(gap, t, out),
@@ -263,6 +271,10 @@ impl Monitor {
         self.stalled = false;
         self.soft = None;
         self.repetition.reset();
+        if let Some(since) = &mut self.blocked_since {
+            self.blocked += now.since(*since);
+            *since = now;
+        }
         self.restart(t);
         self.health = self.believed(t);
         self.health_since = t;
@@ -514,6 +526,15 @@ impl Monitor {
         // An answer of the witnesses would come while nobody waits for it.
         self.asked = None;
         self.clock.hold(self.approval || self.backpressure || self.resting, now);
+        let blocked = self.backpressure && !self.approval && !self.resting;
+        match self.blocked_since {
+            None if blocked => self.blocked_since = Some(now),
+            Some(since) if !blocked => {
+                self.blocked += now.since(since);
+                self.blocked_since = None;
+            }
+            None | Some(_) => {}
+        }
     }
 
     fn view(&self) -> View<'_> {

@@ -64,6 +64,8 @@ pub enum VerdictKind {
     Tokens,
     /// The limit on cost.
     Cost,
+    /// The disk is full, and the reader of our output takes none of it.
+    Blocked,
 }
 
 impl VerdictKind {
@@ -74,7 +76,8 @@ impl VerdictKind {
             | VerdictKind::Turns
             | VerdictKind::ToolCalls
             | VerdictKind::Tokens
-            | VerdictKind::Cost => true,
+            | VerdictKind::Cost
+            | VerdictKind::Blocked => true,
             VerdictKind::Startup
             | VerdictKind::FirstResponse
             | VerdictKind::Idle

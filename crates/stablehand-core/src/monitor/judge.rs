@@ -35,7 +35,14 @@ impl Monitor {
     ///
     /// It is enough to ask before going to sleep; a tick that comes early does nothing.
     pub fn deadline(&self) -> Option<Moment> {
-        if self.is_over() || self.clock.is_held() {
+        if self.is_over() {
+            return None;
+        }
+        if let Some(since) = self.blocked_since {
+            let next = since.plus(self.limits.blocked).min(self.wall_while_blocked(since));
+            return (next != NEVER).then_some(next);
+        }
+        if self.clock.is_held() {
             return None;
         }
         let next = match &self.finishing {
@@ -158,8 +165,40 @@ impl Monitor {
 
     fn wall_at(&self) -> Moment {
         match self.limits.wall {
-            Some(wall) if !self.budget.was_told(VerdictKind::WallClock) => self.started.plus(wall),
+            Some(wall) if !self.budget.was_told(VerdictKind::WallClock) => {
+                // The time in which our reader blocked us is time on the wall.
+                self.started.plus(wall.saturating_sub(self.blocked))
+            }
             _ => NEVER,
+        }
+    }
+
+    /// The same on the caller's clock, while our reader blocks us. A result that was delivered is none
+    /// the worse for it.
+    fn wall_while_blocked(&self, since: Moment) -> Moment {
+        match self.wall_at() {
+            NEVER => NEVER,
+            _ if self.finishing.is_some() => NEVER,
+            wall => since.plus(wall.since(self.clock.at(since))),
+        }
+    }
+
+    /// What is due while our reader blocks us.
+    pub(super) fn judge_blocked(&mut self, now: Moment, out: &mut Vec<Action>) {
+        let Some(since) = self.blocked_since.filter(|_| !self.is_over()) else { return };
+        let t = self.clock.at(now);
+        if now >= self.wall_while_blocked(since) {
+            self.budget.wall_passed(self.limits.wall.unwrap_or_default());
+            self.judge_budget(t, out);
+        } else if now >= since.plus(self.limits.blocked) {
+            let limit = self.limits.blocked;
+            self.give_up(
+                VerdictKind::Blocked,
+                words::blocked(now.since(since), limit),
+                limit,
+                t,
+                out,
+            );
         }
     }
 
@@ -264,6 +303,7 @@ impl Monitor {
 
     pub(super) fn on_gap(&mut self, gap: Duration, now: Moment, out: &mut Vec<Action>) {
         self.clock.skip(gap, now);
+        self.blocked_since = self.blocked_since.map(|since| since.plus(gap).min(now));
         self.asked = None;
         if !self.is_over() {
             let why = format!("{} for {}", words::STARVED, words::span(gap));
@@ -303,7 +343,8 @@ impl Monitor {
     /// A limit on use was passed: at once where no tool is open, otherwise when it is done or its
     /// grace is over.
     pub(super) fn judge_budget(&mut self, t: Moment, out: &mut Vec<Action>) {
-        if self.is_over() || self.clock.is_held() || self.finishing.is_some() {
+        let blocked = self.blocked_since.is_some();
+        if self.is_over() || (self.clock.is_held() && !blocked) || self.finishing.is_some() {
             return;
         }
         let soft = match self.soft.take() {
@@ -313,7 +354,8 @@ impl Monitor {
                 None => return,
             },
         };
-        if self.tools.open() == 0 || t >= soft.until {
+        // While our reader blocks us nobody would hear of the end of a tool.
+        if self.tools.open() == 0 || blocked || t >= soft.until {
             let Breach { kind, why } = soft.breach;
             let limit = match kind {
                 VerdictKind::WallClock => self.limits.wall.unwrap_or_default(),
@@ -421,7 +463,7 @@ impl Monitor {
             Health::AwaitingApproval => "somebody is asked; no limit runs".to_owned(),
             Health::AwaitingPrompt => "the turn is over; no limit runs".to_owned(),
             Health::Quiet => format!("no output for {}", words::span(t.since(self.liveness))),
-            Health::Backpressure => "our own reader is slow; no limit runs".to_owned(),
+            Health::Backpressure => "the disk is full and the reader of our output is slow; limits on silence do not run".to_owned(),
             Health::Finishing => "the agent says that the turn is over".to_owned(),
             Health::Stalled => "a verdict was given".to_owned(),
             Health::Ended => "the process has ended".to_owned(),

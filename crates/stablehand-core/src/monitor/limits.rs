@@ -13,6 +13,11 @@ const fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
 }
 
+/// The value of limits that logs from before them lack.
+fn off() -> Duration {
+    Duration::MAX
+}
+
 /// How long an agent may be silent, and how much it may use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
@@ -50,6 +55,10 @@ pub struct Limits {
     /// Signs of life without anything new.
     #[serde(rename = "no_progress_ms", with = "ms")]
     pub no_progress: Duration,
+    /// How long the agent is not read, because the disk is full and a reader of our output takes none
+    /// of it.
+    #[serde(rename = "blocked_ms", with = "ms", default = "off")]
+    pub blocked: Duration,
     /// The whole run.
     #[serde(rename = "wall_ms", with = "ms::or_none", default)]
     pub wall: Option<Duration>,
@@ -161,6 +170,8 @@ impl Limits {
             background_grace: secs(30),
             result_grace: secs(30),
             no_progress: secs(1800),
+            // A person who reads page by page may take that long.
+            blocked: secs(300),
             wall: None,
             max_turns: None,
             max_tool_calls: None,
@@ -197,6 +208,7 @@ impl Limits {
             background_grace: off,
             result_grace: off,
             no_progress: off,
+            blocked: off,
             limit_grace: off,
             livelock_warn: 0,
             waiting_interval: off,

@@ -69,6 +69,16 @@ pub(super) fn no_result(silent: Duration, grace: Duration, last: &str) -> String
     )
 }
 
+/// Why an agent that nobody can listen to is stopped.
+pub(super) fn blocked(lasted: Duration, limit: Duration) -> String {
+    format!(
+        "limit reached: the disk is full, and the reader of our output has taken nothing for {} \
+         (limit {})",
+        span(lasted),
+        span(limit)
+    )
+}
+
 /// Why tools are a hang.
 pub(super) fn tools(open: &[OpenTool], grace: Duration) -> String {
     /// The evidence has them all.

@@ -223,6 +223,7 @@ pub(super) fn flag_of(kind: VerdictKind) -> &'static str {
         VerdictKind::ToolCalls => "--max-tool-calls",
         VerdictKind::Tokens => "--max-tokens",
         VerdictKind::Cost => "--max-cost",
+        VerdictKind::Blocked => "--blocked-timeout",
     }
 }
 

@@ -111,6 +111,8 @@ struct Run {
     actions: Vec<Action>,
     /// A deadline that was called missed.
     missed: Option<Moment>,
+    /// When the monitor was last told something: a deadline that came about then was not due before.
+    told_at: Moment,
     /// Something of this run is not in the log.
     lossy: bool,
     found: usize,
@@ -135,6 +137,11 @@ impl Check {
                     run.deeds.record(message, fields);
                     let lost = || fields.get("lost_bytes").and_then(Value::u64);
                     run.lossy |= message == "log_recovered" && lost().is_some_and(|n| n > 0);
+                }
+                if message == "log_truncated" {
+                    // The beginning of the run is gone with its limits: nothing can be judged again.
+                    let run = self.run.get_or_insert_with(Run::new);
+                    run.lossy = true;
                 }
                 *at
             }
@@ -262,6 +269,7 @@ impl Run {
             expected: VecDeque::new(),
             actions: Vec::new(),
             missed: None,
+            told_at: Moment::START,
             lossy: false,
             found: 0,
             compared: 0,
@@ -292,9 +300,8 @@ impl Run {
     /// Somebody should have judged before, where a deadline is long over.
     fn was_awake(&mut self, at: Moment, found: &mut Vec<Found>) {
         for _ in 0..MOST_SILENT_TICKS {
-            let Some(deadline) = self.monitor.deadline().filter(|it| at > it.plus(LATE)) else {
-                return;
-            };
+            let due = |it: &Moment| at > self.told_at.max(*it).plus(LATE);
+            let Some(deadline) = self.monitor.deadline().filter(due) else { return };
             if !self.limited || self.missed == Some(deadline) {
                 return;
             }
@@ -320,6 +327,7 @@ impl Run {
         found: &mut Vec<Found>,
     ) {
         self.monitor.handle(input, at, &mut self.actions);
+        self.told_at = at;
         for action in self.actions.drain(..) {
             let decision = at_terminal(Decision::of_action(&action), dialect);
             // Without limits there is no telling when, and most else depends on that.

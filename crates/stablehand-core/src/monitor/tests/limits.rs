@@ -89,10 +89,13 @@ fn a_limit_reached_by_the_result_itself_is_no_verdict() {
 }
 
 #[test]
-fn nothing_is_judged_while_the_clock_stands() {
+fn nothing_is_judged_while_a_person_is_asked_but_limits_hold_while_our_reader_blocks_us() {
     let mut run = limited(|l| l.max_tool_calls = Some(0));
-    run.begin().give(Input::Backpressure(true)).done(tool("a")).lives();
-    run.wait(7.0).give(Input::Backpressure(false)).gives(VerdictKind::ToolCalls, 7.0);
+    run.begin().give(Input::ApprovalPending(true)).done(tool("a")).lives();
+    run.wait(7.0).give(Input::ApprovalPending(false)).gives(VerdictKind::ToolCalls, 7.0);
+    let mut run = limited(|l| l.max_tool_calls = Some(0));
+    run.begin().give(Input::Backpressure(true)).wait(7.0).done(tool("a"));
+    run.gives(VerdictKind::ToolCalls, 7.0);
 }
 
 #[test]
@@ -134,4 +137,33 @@ fn livelock_is_a_verdict_where_somebody_wants_it() {
     run.gives(VerdictKind::Livelock, 10.0).says(
         "hang detected: the same 3 calls with the same result 10 times in a row, last `run c`",
     );
+}
+
+#[test]
+fn an_agent_that_we_cannot_read_is_waited_for_within_bounds() {
+    let mut run = limited(|l| l.blocked = secs(60.0));
+    run.begin().text().give(Input::Backpressure(true)).wait(59.0).lives();
+    run.give(Input::Backpressure(false)).wait(1.0).give(Input::Backpressure(true));
+    run.wait(59.0).lives().gives(VerdictKind::Blocked, 120.0);
+    run.says(
+        "limit reached: the disk is full, and the reader of our output has taken nothing for 60s \
+         (limit 60s)",
+    );
+}
+
+#[test]
+fn the_wall_clock_runs_while_our_reader_blocks_us() {
+    // Once for long, and a little at a time.
+    for step in [1000.0, 7.0] {
+        let mut run = limited(|l| l.wall = Some(secs(100.0)));
+        run.begin().start(timed("a", 600));
+        while run.judgement().is_none() {
+            run.give(Input::Backpressure(true)).wait(step).give(Input::Backpressure(false));
+        }
+        run.gives(VerdictKind::WallClock, 100.0);
+    }
+    // A person who is asked is not on the wall, and then our reader does not count either.
+    let mut run = limited(|l| l.wall = Some(secs(100.0)));
+    run.begin().give(Input::ApprovalPending(true)).give(Input::Backpressure(true)).wait(500.0);
+    run.lives().give(Input::ApprovalPending(false)).gives(VerdictKind::WallClock, 600.0);
 }

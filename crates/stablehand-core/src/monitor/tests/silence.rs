@@ -136,6 +136,7 @@ fn a_slow_reader_or_a_question_stops_the_clock() {
         (Input::ApprovalPending(true), Input::ApprovalPending(false), Health::AwaitingApproval),
     ] {
         let mut run = Run::wrap();
+        run.monitor.limits.blocked = Duration::MAX;
         run.begin().text().wait(50.0).give(on).is(health).wait(5000.0).lives();
         assert_eq!(run.monitor.deadline(), None);
         run.give(Input::Tick).lives().give(off);
