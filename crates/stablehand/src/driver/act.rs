@@ -278,7 +278,6 @@ impl Driver<'_> {
         self.facts.session_is_new = false;
         let Some(session) = self.facts.session.clone() else { return };
         self.log.decide(Level::Info, "session_started", &notes::session(&self.facts), None);
-        self.log.name_after(&session);
         self.log.sync();
         if self.spec.resumed_from.as_ref() != Some(&session) {
             self.take_lease(&session);

@@ -263,6 +263,12 @@ impl Driver<'_> {
             events.clear();
         }
         self.record_rulings();
+        if self.facts.session_is_new
+            && let Some(session) = &self.facts.session
+        {
+            // Before anybody sees the session: whoever asks for its log then gets the name that stays.
+            self.log.name_after(session);
+        }
         self.log.flush_chunk(self.stdout.splitter.emitted());
         if self.facts.session_is_new {
             // On the disk before the first token is shown: whatever happens to us, the session

@@ -347,11 +347,10 @@ impl Worker {
                 });
             }
             EventKind::SessionStarted { native_id, .. } => {
-                let native = Some(native_id.0.clone());
-                if self.entry.native != native {
-                    self.entry.native = native;
-                    self.remember();
-                }
+                // Also where the id is known: the log has just got its name, and whoever loads the
+                // session after a crash must find it.
+                self.entry.native = Some(native_id.0.clone());
+                self.remember();
             }
             _ => {}
         }
@@ -388,12 +387,6 @@ impl Worker {
         {
             // What the agent did not end, the end of its tree does; its session is resumed.
             self.end_live();
-        }
-        if let Some(log) = self.live.as_ref().map(Live::log)
-            && self.entry.logs.last() != Some(&log)
-        {
-            self.entry.logs.pop();
-            self.entry.logs.push(log);
         }
         self.remember();
         turn.answer(ended, self.tokens, self.entry.logs.last());
@@ -466,6 +459,9 @@ impl Worker {
     fn remember(&mut self) {
         self.entry.mode = self.settings.mode.map(|mode| mode.name().to_owned());
         self.entry.model.clone_from(&self.settings.model);
+        if let (Some(live), Some(log)) = (&self.live, self.entry.logs.last_mut()) {
+            *log = live.log();
+        }
         if let Err(error) = self.house.book.write(&mut self.entry) {
             self.house.warn(&format!("failed to write down session `{}`: {error}", self.entry.id));
         }

@@ -129,3 +129,30 @@ fn a_wrong_command_line_is_explained() {
     let run = env.stablehand("acp").args(["--agent", "nobody"]).finish();
     assert!(run.stderr.contains("no agent is called `nobody`"), "{}", run.stderr);
 }
+
+/// The log gets another name in mid-turn; a kill must not lose the way to it.
+#[test]
+fn what_was_said_before_a_kill_is_told_when_the_session_is_loaded() {
+    for agent in ["codex", "claude", "cursor"] {
+        let env = with_shims();
+        let mut editor = Editor::open(served(&env, agent, "hello"), &env);
+        let session = editor.new_session();
+        editor.prompt(&session, "feed the ponies");
+        editor.leave().assert_code(0);
+        // In a second process the agent's id is known before its log has a name.
+        let mut editor = Editor::open(served(&env, agent, "long-tool"), &env);
+        assert!(editor.go_on("session/resume", &session)["result"].is_object());
+        editor.begin_prompt(&session, "work");
+        editor.wait("a call", |it| it["params"]["update"]["sessionUpdate"] == "tool_call");
+        editor.running().signal(Signal::SIGKILL);
+        editor.finish();
+        env.assert_nobody_left();
+        let mut editor = Editor::open(served(&env, agent, "hello"), &env);
+        assert!(editor.go_on("session/load", &session)["result"].is_object());
+        let asked = editor.updates("user_message_chunk");
+        let asked: Vec<_> = asked.iter().map(|it| it["content"]["text"].clone()).collect();
+        assert_eq!(asked, ["feed the ponies", "work"], "{agent}: {}", env.log_tail());
+        assert_eq!(editor.updates("tool_call").len(), 1, "{agent}");
+        editor.leave().assert_code(0);
+    }
+}
