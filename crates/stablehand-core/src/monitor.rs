@@ -35,6 +35,9 @@
 //! brings one sooner than the idle limit would. While a sub-agent is open nothing is presumed,
 //! because its words cannot be told from the main agent's. A sibling of the same step, or output,
 //! takes a presumption back. A completion that comes after all is no news.
+//!
+//! **Background agents.** An agent that works in the background is no open call, but while one does,
+//! silence has the limit of sub-agents.
 
 mod budget;
 mod clock;
@@ -396,7 +399,12 @@ impl Monitor {
             ItemBody::Reasoning { .. } => self.on_text(item.id, Last::Reasoning, t, out),
             ItemBody::Tool(tool) => self.on_tool_started(item.id, tool, t, out),
             ItemBody::Notice { .. } => self.alive(t),
-            ItemBody::Plan { .. } | ItemBody::FileChange { .. } | ItemBody::SubAgent { .. } => {
+            ItemBody::SubAgent { .. } => {
+                self.tools.agent_began(item.id);
+                self.answered();
+                self.new_activity(t);
+            }
+            ItemBody::Plan { .. } | ItemBody::FileChange { .. } => {
                 self.answered();
                 self.new_activity(t);
             }
@@ -406,6 +414,11 @@ impl Monitor {
     fn on_item_completed(&mut self, item: &Item, t: Moment, out: &mut Vec<Action>) {
         match &item.body {
             ItemBody::Tool(tool) => self.on_tool_completed(tool, t, out),
+            ItemBody::SubAgent { .. } => {
+                self.tools.agent_ended(item.id);
+                self.answered();
+                self.new_activity(t);
+            }
             _ => self.on_item_started(item, t, out),
         }
     }

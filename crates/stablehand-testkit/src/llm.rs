@@ -45,6 +45,8 @@ const MAX_REMEMBERED: usize = 256;
 const SILENCE: Duration = Duration::from_hours(1);
 /// What is said where a title or a summary is asked for.
 const SIDE_TEXT: &str = "A pony in the stable";
+/// What stands in a prompt that Claude Code makes of the end of a background task.
+const NOTIFICATION: &str = "<task-notification>";
 
 /// A fake model service; it ends when it is dropped.
 #[derive(Debug)]
@@ -230,7 +232,9 @@ impl Shared {
 
     /// The turn that a request is answered with.
     fn turn(&self, scene: &Scene, conversation: &Conversation) -> Turn {
-        let turn = scene.turn(conversation.rounds);
+        // Claude Code tells the model in the user's name that a background task has ended.
+        let rounds = conversation.rounds + usize::from(conversation.prompt.contains(NOTIFICATION));
+        let turn = scene.turn(rounds);
         if conversation.is_side_request() {
             // A service that is down is down for titles, too; other scenes are about the prompt.
             if matches!(turn.fault, Some(Fault::Status(_) | Fault::StallBeforeHeaders)) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 for_each_agent!(
     background_child,
+    background_agent,
     interrupted_in_a_tool,
     killed_in_a_tool,
     stalled_then_resumed,
@@ -82,4 +83,22 @@ fn background_child(real: &Real) {
     // Codex ends its child itself; the others leave it to us.
     let leaked = told.one("process.exited")["leaked"].as_u64();
     assert!(real.agent == RealAgent::Codex || leaked > Some(0), "{leaked:?}");
+}
+
+/// The first agent has answered while the other one works; that is not the end of the run. Only Claude
+/// Code has such agents, and only in a conversation it tells its answer before they are done.
+fn background_agent(real: &Real) {
+    if real.agent != RealAgent::Claude {
+        return;
+    }
+    for transport in ["pipe", "two-way"] {
+        let run = real.run("delegate-background").flag("--transport", transport);
+        let told = told(run.args(["Have it done."]));
+        told.finished.assert_code(0);
+        assert_eq!(told.events.last().unwrap()["end"], "success", "{transport}");
+        let fed = real.env.work().join("fed");
+        assert!(fed.is_file(), "{transport}: the other agent could finish");
+        std::fs::remove_file(fed).unwrap();
+    }
+    assert!(real.env.logs().iter().all(|log| !log.has("exit_overdue")));
 }

@@ -1,11 +1,13 @@
 //! Claude Code's `--output-format stream-json --verbose`, and the agents that write the same.
 //!
 //! Owned here: which line is which, and the turn. What is text and what is its repetition is in
-//! `text`; calls in `calls`, `tools`, `table` and `outcome`; the end of a turn in `ending`; the
+//! `text`; calls in `calls`, `tools`, `table` and `outcome`; the end of a turn in `ending`, and what
+//! puts it off in `background`; the
 //! two-way protocol in `control`; what the agent says about itself in `system`. What differs
 //! between agents is in their [`Flavor`]. A message comes as several lines, one per block, that
 //! share its id.
 
+mod background;
 mod block;
 mod calls;
 mod control;
@@ -30,6 +32,7 @@ use crate::id::{CallId, SessionId};
 use crate::json::{self, Object, Scan, Value};
 use crate::line::{Line, Part};
 use crate::text::{excerpt, plain};
+use background::{Background, Early};
 use block::{Block, Message};
 use calls::{Beside, Calls};
 use ending::RequestError;
@@ -57,6 +60,7 @@ pub struct ClaudeDecoder {
     ids: Ids,
     texts: Texts,
     calls: Calls,
+    background: Background,
     /// The session id as it stands on the line, to compare without unescaping.
     session: Vec<u8>,
     in_turn: bool,
@@ -93,6 +97,7 @@ impl Decode for ClaudeDecoder {
 
     fn finish(&mut self, depth: Depth, out: &mut Vec<EventKind>) {
         self.texts.end(&mut Sink { ids: &mut self.ids, depth, out });
+        self.background.finish(out);
     }
 
     fn last_type(&self) -> &str {
@@ -108,6 +113,7 @@ impl ClaudeDecoder {
             ids: Ids::default(),
             texts: Texts::default(),
             calls: Calls::default(),
+            background: Background::default(),
             session: Vec::new(),
             in_turn: false,
             interrupted: false,
@@ -411,6 +417,9 @@ impl ClaudeDecoder {
                 self.texts.again(&mut Sink { ids: &mut self.ids, depth, out });
                 out.push(system::retry(fields));
             }
+            b"background_tasks_changed" => {
+                self.background.changed(fields, &mut Sink { ids: &mut self.ids, depth, out });
+            }
             b"permission_denied" => {
                 let say = |key| fields.get(key).and_then(Value::string).unwrap_or_default();
                 let (id, what) = (say("tool_use_id"), say("message"));
@@ -440,7 +449,6 @@ impl ClaudeDecoder {
         if end != TurnEnd::Done {
             self.calls.broken_off(&mut sink);
         }
-        self.in_turn = false;
         self.interrupted = false;
         let text = match (depth, &end) {
             // The words of a failure are in its message.
@@ -449,6 +457,10 @@ impl ClaudeDecoder {
         };
         let usage = ending::usage(fields, &mut self.cost);
         let duration_ms = fields.get("duration_ms").and_then(Value::u64);
+        let last = self.background.result(&end, Early { text, usage, duration_ms });
+        let Some(Early { text, usage, duration_ms }) = last else { return };
+        self.background.end(out);
+        self.in_turn = false;
         out.push(EventKind::TurnEnded { end, text, usage, duration_ms });
     }
 

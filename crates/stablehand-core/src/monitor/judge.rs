@@ -7,7 +7,7 @@
 use super::budget::Breach;
 use super::livelock::Streak;
 use super::{Action, Judgement, Last, Monitor, Moved, Phase, SoftStop, words};
-use crate::event::{Evidence, Health, Tool, VerdictKind};
+use crate::event::{Evidence, Health, Tool, ToolClass, VerdictKind};
 use crate::text::excerpt;
 use crate::time::{Moment, millis};
 use std::time::Duration;
@@ -86,6 +86,9 @@ impl Monitor {
         let limit = match self.phase {
             Phase::Starting => self.limits.startup,
             Phase::Prompted => self.limits.first_response,
+            Phase::Working if self.tools.any_background_agent() => {
+                self.limits.idle.max(self.limits.undeclared(ToolClass::SubAgent))
+            }
             Phase::Working => self.limits.idle,
         };
         if self.after_suspend { limit.min(self.limits.after_suspend) } else { limit }
@@ -125,6 +128,7 @@ impl Monitor {
         let waits_for_them = self.phase == Phase::Working
             && self.last == Last::Message
             && self.tools.open() == 0
+            && !self.tools.any_background_agent()
             && self.background_stopped.is_none()
             && self.tools.any_stoppable();
         waits_for_them.then(|| {

@@ -78,6 +78,8 @@ pub(super) struct ToolTable {
     calls: Vec<Call>,
     open: usize,
     open_sub_agents: usize,
+    /// Agents that work although the call that started them is over.
+    background_agents: Vec<ItemId>,
     /// Takes secrets out of commands before they are cut short: everything that is said about a call
     /// later is made of this.
     redactor: Option<Arc<Redactor>>,
@@ -272,7 +274,7 @@ impl ToolTable {
 
     /// The model speaks in an item that began after some of the open calls did.
     pub(super) fn text_began(&mut self, item: ItemId, now: Moment, out: &mut Vec<Action>) {
-        if self.open == 0 || self.open_sub_agents > 0 {
+        if self.open == 0 || self.any_sub_agent() {
             return;
         }
         let mut presumed = false;
@@ -312,7 +314,7 @@ impl ToolTable {
     /// its siblings and still run.
     fn next_step(&mut self, step: Option<u64>, now: Moment, out: &mut Vec<Action>) {
         let Some(step) = step else { return };
-        if self.open_sub_agents > 0 {
+        if self.any_sub_agent() {
             return;
         }
         for call in &mut self.calls {
@@ -325,6 +327,28 @@ impl ToolTable {
         self.recount();
     }
 
+    /// An agent began to work in the background.
+    pub(super) fn agent_began(&mut self, item: ItemId) {
+        if self.background_agents.len() < CAPACITY && !self.background_agents.contains(&item) {
+            self.background_agents.push(item);
+        }
+    }
+
+    /// It is done.
+    pub(super) fn agent_ended(&mut self, item: ItemId) {
+        self.background_agents.retain(|open| *open != item);
+    }
+
+    /// Whether any agent works in the background.
+    pub(super) fn any_background_agent(&self) -> bool {
+        !self.background_agents.is_empty()
+    }
+
+    /// Whether any other agent is at work, whose words cannot be told from the first one's.
+    fn any_sub_agent(&self) -> bool {
+        self.open_sub_agents > 0 || self.any_background_agent()
+    }
+
     /// The turn is over, and with it every call that the agent waited for.
     pub(super) fn turn_ended(&mut self, now: Moment, out: &mut Vec<Action>) {
         for call in &mut self.calls {
@@ -332,6 +356,7 @@ impl ToolTable {
                 call.presume(now, out);
             }
         }
+        self.background_agents.clear();
         self.recount();
     }
 

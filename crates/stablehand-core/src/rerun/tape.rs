@@ -198,6 +198,9 @@ impl Tape {
             "would_have_killed" | "verdict_lifted" => take(Step::Resumed { at }),
             "run_ended" => take(Step::Ended { at }),
             _ => {
+                if message == "agent_exited" {
+                    self.stream_ended();
+                }
                 if let Some(input) = told(message, fields) {
                     if matches!(input, Input::Prompted) {
                         self.facts.prompted();
@@ -209,6 +212,14 @@ impl Tape {
                 }
             }
         }
+    }
+
+    /// A result may only now turn out to be the last one.
+    fn stream_ended(&mut self) {
+        let mut left = Vec::new();
+        self.decoder.finish(Depth::Skim, &mut left);
+        left.retain(|event| matches!(event, EventKind::TurnEnded { .. }));
+        left.iter().for_each(|event| self.facts.take(event));
     }
 
     fn opened(&mut self, fields: &Object<'_>) {

@@ -82,6 +82,8 @@ pub enum Wish {
         task: &'static str,
         /// What it runs.
         command: &'static str,
+        /// Whether the first agent ends its turn meanwhile.
+        background: bool,
     },
     /// A tool that no agent has.
     Unknown(&'static str),
@@ -138,6 +140,8 @@ pub const SLOW_CHORE: &str = "touch mucked-out";
 pub const TASK: &str = "Feed the ponies, please.";
 /// The command that does it.
 pub const TASK_COMMAND: &str = "echo fed";
+/// The command of `delegate-background`: longer than any agent gets to exit after its result.
+pub const LONG_TASK_COMMAND: &str = "python3 -c \"import time; time.sleep(8)\"; touch fed";
 /// The last text of each scene with tools.
 pub const TOOLS_DONE: &str = "The tools are done.";
 /// How many lines `long` has.
@@ -237,7 +241,20 @@ impl Scene {
                 "another agent runs a command, then a sentence",
                 wishing(
                     "Somebody else can do it.",
-                    vec![Wish::Delegate { task: TASK, command: TASK_COMMAND }],
+                    vec![Wish::Delegate { task: TASK, command: TASK_COMMAND, background: false }],
+                ),
+            ),
+            scene(
+                "delegate-background",
+                "another agent runs a command of eight seconds in the background, and there is a \
+                 sentence before and one after its end",
+                wishing(
+                    "Somebody else can do it.",
+                    vec![Wish::Delegate {
+                        task: TASK,
+                        command: LONG_TASK_COMMAND,
+                        background: true,
+                    }],
                 ),
             ),
             scene(

@@ -34,10 +34,10 @@ pub(super) fn call(wish: &Wish, conversation: &Conversation) -> Call {
             let path = format!("{}/{name}", last_word(conversation).trim_end_matches('/'));
             write_file(&path, content, conversation)
         }
-        Wish::Delegate { task, command } if conversation.prompt.contains(task) => {
+        Wish::Delegate { task, command, .. } if conversation.prompt.contains(task) => {
             shell(command, conversation)
         }
-        Wish::Delegate { task, .. } => delegate(task, conversation),
+        Wish::Delegate { task, background, .. } => delegate(task, *background, conversation),
         Wish::Unknown(name) => {
             Call { name: (*name).to_owned(), arguments: Arguments::Json(json!({"mane": 1})) }
         }
@@ -61,7 +61,7 @@ fn shell(command: &str, conversation: &Conversation) -> Call {
     Call { arguments: Arguments::Json(filled(tool.schema.as_ref(), &known)), name: tool.name }
 }
 
-fn delegate(task: &str, conversation: &Conversation) -> Call {
+fn delegate(task: &str, background: bool, conversation: &Conversation) -> Call {
     let tool = pick(DELEGATES, conversation);
     let kind = if tool.name == "task" { "general" } else { "general-purpose" };
     let known = json!({
@@ -70,7 +70,7 @@ fn delegate(task: &str, conversation: &Conversation) -> Call {
         "message": task,
         "subagent_type": kind,
         "agent_name": "generalist",
-        "run_in_background": false,
+        "run_in_background": background,
     });
     Call { arguments: Arguments::Json(filled(tool.schema.as_ref(), &known)), name: tool.name }
 }

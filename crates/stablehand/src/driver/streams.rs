@@ -258,9 +258,14 @@ impl Driver<'_> {
             events.clear();
         }
         if at_end {
-            // What is closed here only because the stream is over says nothing new.
+            // What is closed here only because the stream is over says nothing new, but for a result
+            // that only now turns out to be the last one.
             decoder.finish(Depth::Skim, events);
-            events.clear();
+            for event in events.drain(..) {
+                if let EventKind::TurnEnded { .. } = event {
+                    self.facts.take(&event);
+                }
+            }
         }
         self.record_rulings();
         if self.facts.session_is_new

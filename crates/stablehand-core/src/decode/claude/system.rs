@@ -27,7 +27,6 @@ pub(super) fn system(fields: &Fields<'_, '_>) -> Told {
         | b"task_started"
         | b"task_progress"
         | b"task_updated"
-        | b"background_tasks_changed"
         | b"files_persisted"
         | b"session_state_changed"
         | b"elicitation_complete"

@@ -239,3 +239,20 @@ fn a_model_that_the_session_names_may_think_longer() {
     Run::plain().event(&opus).gives(VerdictKind::FirstResponse, 900.0);
     Run::wrap().event(&opus).gives(VerdictKind::FirstResponse, 60.0);
 }
+
+#[test]
+fn while_an_agent_works_in_the_background_silence_has_the_limit_of_sub_agents() {
+    let agent = || Item { id: ItemId(77), body: ItemBody::SubAgent { description: "x".into() } };
+    let mut run = Run::plain();
+    run.begin().event(&EventKind::ItemStarted { item: agent() }).text();
+    run.gives(VerdictKind::IdleAfterText, 3600.0);
+    // Once it is done, the model has its usual time.
+    let mut run = Run::plain();
+    run.begin().event(&EventKind::ItemStarted { item: agent() }).text().wait(1000.0).lives();
+    run.event(&EventKind::ItemCompleted { item: agent() });
+    run.gives(VerdictKind::IdleAfterText, 1300.0);
+    // Its commands are not taken for forgotten ones because the first agent speaks.
+    let mut run = Run::plain();
+    run.begin().event(&EventKind::ItemStarted { item: agent() }).start(tool("a")).text();
+    assert_eq!(run.closed(true), Vec::<&str>::new());
+}

@@ -312,3 +312,74 @@ fn what_the_agent_tells_about_itself() {
         assert_eq!(notices(&decode(&[format!("{{{line}}}")])), *expected, "{line}");
     }
 }
+
+fn listed(tasks: &str) -> String {
+    format!(
+        r#"{{"type":"system","subtype":"background_tasks_changed","tasks":[{tasks}],"session_id":"s"}}"#
+    )
+}
+
+fn agent(id: &str) -> String {
+    format!(r#"{{"task_id":"{id}","task_type":"local_agent","description":"Feeding {id}"}}"#)
+}
+
+fn stated(result: &str, tokens: u64) -> String {
+    format!(
+        r#"{{"type":"result","subtype":"success","is_error":false,"result":"{result}","session_id":"s","usage":{{"input_tokens":{tokens},"output_tokens":1}}}}"#
+    )
+}
+
+fn ends(events: &[EventKind]) -> Vec<(Option<String>, u64)> {
+    let end = |event: &EventKind| match event {
+        EventKind::TurnEnded { text, usage: Some(Usage::Turn(used)), .. } => {
+            Some((text.clone(), used.input))
+        }
+        _ => None,
+    };
+    events.iter().filter_map(end).collect()
+}
+
+#[test]
+fn a_result_while_agents_work_in_the_background_is_not_the_end() {
+    let early = [INIT.to_owned(), listed(&agent("a")), stated("Wait.", 3)];
+    assert_eq!(ends(&decode(&early)), [], "they may still change something");
+    let mut whole = early.to_vec();
+    whole.extend([listed(""), INIT.to_owned(), stated("Fed.", 4)]);
+    let events = decode(&whole);
+    assert_eq!(ends(&events), [(Some("Fed.".to_owned()), 7)], "one end, with all that was used");
+    let names = names(&events);
+    let of = |name: &str| names.iter().filter(|it| **it == name).count();
+    assert_eq!((of("turn.started"), of("item.started"), of("item.completed")), (1, 1, 1));
+    // One after the other, and two results before the last one.
+    let both = format!("{},{}", agent("a"), agent("b"));
+    let two = [
+        INIT.to_owned(),
+        listed(&both),
+        stated("Wait.", 1),
+        listed(&agent("b")),
+        stated("Still.", 1),
+        listed(""),
+        stated("Fed.", 1),
+    ];
+    assert_eq!(ends(&decode(&two)), [(Some("Fed.".to_owned()), 3)]);
+}
+
+#[test]
+fn a_result_that_nothing_follows_is_the_end_when_the_stream_is_over() {
+    let lines = [INIT.to_owned(), listed(&agent("a")), stated("Wait.", 3), listed("")];
+    assert_eq!(ends(&decode(&lines)), [(Some("Wait.".to_owned()), 3)]);
+}
+
+#[test]
+fn commands_in_the_background_put_no_end_off() {
+    for task in [
+        r#"{"task_id":"b","task_type":"local_bash","description":"a server"}"#,
+        r#"{"task_id":"b","task_type":"local_agent","description":"a helper","ambient":true}"#,
+    ] {
+        let lines = [INIT.to_owned(), listed(task), stated("Done.", 3)];
+        assert_eq!(ends(&decode(&lines)), [(Some("Done.".to_owned()), 3)], "{task}");
+    }
+    let failed = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"s","usage":{"input_tokens":3,"output_tokens":1}}"#;
+    let lines = [INIT.to_owned(), listed(&agent("a")), failed.to_owned()];
+    assert_eq!(ends(&decode(&lines)).len(), 1, "a turn that failed has no more to wait for");
+}
