@@ -218,8 +218,11 @@ impl Tape {
     fn stream_ended(&mut self) {
         let mut left = Vec::new();
         self.decoder.finish(Depth::Skim, &mut left);
-        left.retain(|event| matches!(event, EventKind::TurnEnded { .. }));
-        left.iter().for_each(|event| self.facts.take(event));
+        for event in &left {
+            if let EventKind::TurnEnded { .. } = event {
+                self.facts.take(event);
+            }
+        }
     }
 
     fn opened(&mut self, fields: &Object<'_>) {

@@ -231,9 +231,9 @@ fn a_full_ring_holds_the_agent_up_only_for_a_reader_that_is_behind() {
     let home = tempfile::tempdir().unwrap();
     let mut log = Log::create(options(home.path()), UnixMillis(0)).unwrap();
     log.file = File::open(log.path()).unwrap();
-    let long = format!("{{\"pad\":\"{}\"}}", "x".repeat(100_000));
+    let record = format!("{{\"pad\":\"{}\"}}", "x".repeat(100_000));
     for _ in 0..200 {
-        put(&mut log, &long);
+        put(&mut log, &record);
         log.flush();
         assert!(!log.is_congested(), "nobody reads it");
     }
@@ -241,7 +241,7 @@ fn a_full_ring_holds_the_agent_up_only_for_a_reader_that_is_behind() {
     let mut put_in = 0;
     while !log.is_congested() {
         assert!(put_in < 200, "a reader that is behind is waited for");
-        put(&mut log, &long);
+        put(&mut log, &record);
         log.flush();
         put_in += 1;
     }
