@@ -90,7 +90,6 @@ const WRAPPERS: &[Wrapper] = &[
     plain(&["stdbuf"], "", "ioe"),
     Wrapper { long_flags: &["ctty", "fork", "wait"], ..plain(&["setsid"], "cfw", "") },
     Wrapper { operands: 1, ..plain(&["taskset", "chrt"], "abcfior", "") },
-    Wrapper { operands: 1, ..plain(&["chroot"], "", "") },
     plain(&["command"], "p", ""),
     plain(&["exec"], "cl", "a"),
     plain(&["strace", "ltrace"], "cCdDfFiknqrtTvwxyYzZ", "aAeEIbopPsSuUX"),
@@ -123,6 +122,8 @@ const WRAPPERS: &[Wrapper] = &[
 const ALWAYS_OPAQUE: &[&str] = &[
     "parallel",
     "coproc",
+    // To what it runs, every path is another one.
+    "chroot",
     "unshare",
     "nsenter",
     "systemd-run",

@@ -158,6 +158,7 @@ impl<'t> Walk<'t, '_> {
         if depth > MAX_TREE_DEPTH {
             return self.script.doubt("it is nested too deep");
         }
+        self.script.repeats |= REPEATED.contains(&node.kind());
         match node.kind() {
             "command" => self.command(node, depth),
             "declaration_command" | "unset_command" => self.declaration(node, depth),
@@ -464,6 +465,10 @@ impl<'t> Walk<'t, '_> {
         }
     }
 }
+
+/// Nodes whose commands may run more than once.
+const REPEATED: &[&str] =
+    &["for_statement", "c_style_for_statement", "while_statement", "function_definition"];
 
 /// Nodes that are words.
 const WORDS: &[&str] = &[
