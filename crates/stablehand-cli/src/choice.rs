@@ -55,7 +55,7 @@ pub struct ChoiceArgs {
     /// Rules that answer the agent's questions whether it may do something: a file, or a ready-made
     /// policy (read-only, workspace-write, no-network, yolo). Several are put on top of each other.
     /// For agents that ask (claude, codex and demo), with --hooks for cursor and gemini, and with --acp for
-    /// what an agent asks then. Without it, the rules in the user's `config.toml` and the workspace's
+    /// claude, gemini, qwen, copilot and acp:'COMMAND'. Without it, the rules in the user's `config.toml` and the workspace's
     /// `stablehand.toml` hold
     #[arg(long, value_name = "FILE|PROFILE", conflicts_with = "force")]
     policy: Vec<String>,
@@ -152,11 +152,6 @@ impl ChoiceArgs {
         if self.speaks_acp(agent) { Form::Acp } else { Form::TwoWay }
     }
 
-    /// Whether it can ask before it acts, as it is run.
-    pub fn can_ask(&self, agent: Agent) -> bool {
-        agent.asks(self.spoken(agent))
-    }
-
     /// How we speak with it in a conversation: with hooks each turn is a process, unless another
     /// protocol is spoken.
     pub fn form_in_talk(&self, agent: Agent) -> Form {
@@ -217,8 +212,9 @@ impl ChoiceArgs {
             ))
             .hint("leave out --force, or add --no-policy"));
         }
-        if !self.can_ask(agent) && !self.hooks {
-            return Err(unruly(agent, found.as_deref()));
+        let form = self.spoken(agent);
+        if !agent.can_be_held(form, self.mode) && !self.hooks {
+            return Err(unruly(agent, form, found.as_deref()));
         }
         held.gate(agent, self.workspace.as_deref(), env)
     }
@@ -251,26 +247,48 @@ impl ChoiceArgs {
     }
 }
 
-/// Why an agent cannot be held by a policy, which may be one that was found in files.
-fn unruly(agent: Agent, found: Option<&str>) -> Failure {
+/// Says why a policy cannot hold an agent, and what can be done. `found` are the files of a policy that
+/// nobody named.
+pub(crate) fn unruly(agent: Agent, form: Form, found: Option<&str>) -> Failure {
     let whose = found.map(|files| format!(" (of {files})")).unwrap_or_default();
-    let failure = Failure::usage(format!(
-        "{} does not ask before it acts, so a policy cannot hold it{whose}",
-        agent.name()
-    ));
-    let hint = if agent.row().hooks.is_some() {
-        "add --hooks: then it has to ask before every tool".to_owned()
-    } else if agent.row().acp.is_some() {
-        "add --acp: then it asks about what it does not take for harmless".to_owned()
-    } else {
-        let able = Agent::ALL.iter().filter(|agent| agent.row().two_way.is_some());
-        let able: Vec<_> = able.map(|agent| agent.name()).collect();
-        format!("these ask: {}", able.join(", "))
+    let why = match form {
+        Form::Acp => "does not ask permission before every tool in the Agent Client Protocol",
+        Form::OneTurn | Form::TwoWay => "does not ask before it acts",
     };
+    let failure =
+        Failure::usage(format!("{} {why}, so a policy cannot hold it{whose}", agent.name()));
+    let hint = next_step(agent, form);
     failure.hint(match found {
         Some(_) => format!("{hint}; or run it without the policy: --no-policy"),
         None => hint,
     })
+}
+
+/// How an agent can be run so that a policy holds it, or which agents can be.
+fn next_step(agent: Agent, form: Form) -> String {
+    let row = agent.row();
+    let by_acp = form == Form::Acp;
+    if row.hooks.is_some() {
+        let instead = if by_acp { "use --hooks instead of --acp" } else { "add --hooks" };
+        return format!("{instead}: then it has to ask before every tool");
+    }
+    if by_acp && agent.can_be_held(Form::TwoWay, None) {
+        return "leave out --acp: in its own protocol it asks; or confine it: --mode ask"
+            .to_owned();
+    }
+    if !by_acp && agent.can_be_held(Form::Acp, None) {
+        return "add --acp: then it asks about what it does not take for harmless".to_owned();
+    }
+    let names = |holds: fn(&Agent) -> bool| {
+        let able = Agent::ALL.iter().filter(|agent| holds(agent)).map(|agent| agent.name());
+        able.collect::<Vec<_>>().join(", ")
+    };
+    let by_hooks = names(|agent| agent.row().hooks.is_some());
+    let asking = names(|agent| agent.can_be_held(Form::TwoWay, None));
+    format!(
+        "put the rules into the agent's own settings, or choose an agent that a policy can hold: \
+         {asking}; with --hooks: {by_hooks}"
+    )
 }
 
 /// The agent of that name, or which there are.

@@ -12,6 +12,7 @@ mod call;
 mod cases;
 mod exact;
 mod file;
+mod folders;
 mod hazard;
 mod host;
 mod judge;

@@ -99,6 +99,8 @@ pub struct TwoWay {
     images: bool,
     /// Which servers of tools it can be given for a session.
     mcp: McpTakes,
+    /// Which tools it asks about.
+    asks: Asks,
 }
 
 /// How an agent is had to speak the Agent Client Protocol.
@@ -113,6 +115,25 @@ pub struct AcpForm {
     /// Whether it can do with a client that reads files for it: one that cannot tell a file which is
     /// not there from any other failure makes no new ones then.
     has_files_read: bool,
+    /// Which tools it asks about.
+    asks: Asks,
+}
+
+/// Which tools an agent asks permission for before it runs them: whether a policy can hold it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// Every tool, because we can tell it to.
+    Everything,
+    /// Every tool that it does not take for harmless. In the Agent Client Protocol the other tools
+    /// are judged when they are over.
+    Changes,
+    /// The same in a mode that keeps it from changing anything by itself (`plan`, `ask`). In others
+    /// its own sandbox decides, and lets it change the workspace without asking.
+    ChangesWhenConfined,
+    /// Nothing, as it is installed: it runs commands or changes files without asking.
+    TooLittle,
+    /// Nobody knows, because it is an agent by its command line. Treated like [`Asks::Changes`].
+    Unknown,
 }
 
 /// When an agent's stream tells of a tool.
@@ -235,11 +256,21 @@ impl Agent {
         logins.iter().find(|(variable, _)| is_set(variable)).map(|(_, method)| *method)
     }
 
-    /// Whether it can be asked to do nothing that it has not asked for.
-    pub fn asks(self, form: Form) -> bool {
+    /// Which tools it asks about; nothing where it cannot ask at all. A run of one turn becomes a
+    /// conversation where a policy holds it.
+    pub fn asks(self, form: Form) -> Option<Asks> {
         match form {
-            Form::OneTurn | Form::TwoWay => self.row().two_way.is_some(),
-            Form::Acp => self.row().acp.is_some(),
+            Form::OneTurn | Form::TwoWay => self.row().two_way.as_ref().map(|way| way.asks),
+            Form::Acp => self.row().acp.as_ref().map(|acp| acp.asks),
+        }
+    }
+
+    /// Returns true if a policy can hold the agent without hooks.
+    pub fn can_be_held(self, form: Form, mode: Option<Mode>) -> bool {
+        match self.asks(form) {
+            Some(Asks::Everything | Asks::Changes | Asks::Unknown) => true,
+            Some(Asks::ChangesWhenConfined) => matches!(mode, Some(Mode::Plan | Mode::Ask)),
+            Some(Asks::TooLittle) | None => false,
         }
     }
 
@@ -321,6 +352,48 @@ mod tests {
     fn args(agent: &str, request: &PlanRequest) -> Vec<String> {
         let plan = Agent::by_name(agent).unwrap().plan("x".into(), request).unwrap();
         plan.launch.args.iter().map(|a| a.to_str().unwrap().to_owned()).collect()
+    }
+
+    /// What is known of each agent, with the reason. A row that changes needs a reason too.
+    #[test]
+    fn a_policy_holds_agents_that_ask_before_they_change_something() {
+        let table: &[(&str, Option<Asks>, Option<Asks>)] = &[
+            // In print mode it edits without asking, and nobody has seen it ask in the protocol.
+            ("cursor", None, Some(Asks::TooLittle)),
+            // In its own protocol it is given settings that make it ask about every tool.
+            ("claude", Some(Asks::Everything), Some(Asks::Changes)),
+            // Its adapter asks about no command that the sandbox confines.
+            ("codex", Some(Asks::Changes), Some(Asks::ChangesWhenConfined)),
+            ("gemini", None, Some(Asks::Changes)),
+            // Its permissions are `allow` for every tool, unless its own settings say otherwise.
+            ("opencode", None, Some(Asks::TooLittle)),
+            ("qwen", None, Some(Asks::Changes)),
+            ("copilot", None, Some(Asks::Changes)),
+            ("demo", Some(Asks::Everything), None),
+            // By its command line: what is known of the program, else nothing.
+            ("acp:pony --acp", None, Some(Asks::Unknown)),
+            ("acp:/opt/opencode acp", None, Some(Asks::TooLittle)),
+            ("acp:codex-acp", None, Some(Asks::ChangesWhenConfined)),
+            ("acp:gemini --acp", None, Some(Asks::Changes)),
+        ];
+        for (name, own, acp) in table {
+            let agent = Agent::by_name(name).unwrap();
+            assert_eq!((agent.asks(Form::TwoWay), agent.asks(Form::Acp)), (*own, *acp), "{name}");
+            assert_eq!(agent.asks(Form::OneTurn), *own, "{name}");
+            let is_confined = *acp == Some(Asks::ChangesWhenConfined);
+            let holds = !is_confined && acp.is_some_and(|asks| asks != Asks::TooLittle);
+            assert_eq!(agent.can_be_held(Form::Acp, None), holds, "{name}");
+            assert_eq!(agent.can_be_held(Form::Acp, Some(Mode::Edit)), holds, "{name}");
+            assert_eq!(
+                agent.can_be_held(Form::Acp, Some(Mode::Ask)),
+                holds || is_confined,
+                "{name}"
+            );
+            assert_eq!(agent.can_be_held(Form::OneTurn, None), own.is_some(), "{name}");
+        }
+        for agent in Agent::ALL {
+            assert!(table.iter().any(|row| row.0 == agent.name()), "{}", agent.name());
+        }
     }
 
     #[test]

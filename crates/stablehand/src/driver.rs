@@ -330,6 +330,8 @@ impl Driver<'_> {
     fn finish(&mut self) -> RunReport {
         self.read_rest();
         self.act();
+        // The last bytes may tell of one more tool.
+        self.judge_last_tools();
         self.conclude_by_exit();
         self.close_hooks();
         self.end_services();

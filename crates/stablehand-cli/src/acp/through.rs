@@ -4,12 +4,12 @@
 //! driver's (`driver/relay.rs` in the library): this is a run like any other, except that its words
 //! to the agent are the editor's.
 
-use crate::choice::ChoiceArgs;
+use crate::choice::{self, ChoiceArgs};
 use crate::env::Env;
 use crate::failure::{self, Failure};
 use crate::main_stablehand::PROGRAM;
 use crate::supervise::{Format, House, Settled, Setup};
-use stablehand::agent::Agent;
+use stablehand::agent::{Agent, Form};
 use stablehand::continuation::Continuations;
 use stablehand::driver::{self, Approvals, RunReport, RunSpec};
 use stablehand::gate::Attendance;
@@ -38,6 +38,11 @@ pub(super) fn main(command: &str, choice: &ChoiceArgs) -> Result<u8, Failure> {
     let log_dir = choice.log_dir(&env)?;
     let leases = env.state().unwrap_or_else(|_| log_dir.clone()).join("leases");
     let workspace = choice.workspace.as_deref();
+    // The editor chooses the mode, so none is promised.
+    let unheld = agent.filter(|agent| !agent.can_be_held(Form::Acp, None));
+    if let Some(agent) = unheld.filter(|_| settings.has_policy()) {
+        return Err(unruly(agent, settings.found_policy().as_deref()));
+    }
     let approvals = match settings.gate_named(&name, workspace, &env)? {
         // Whoever sits at the editor answers, and takes as long as that takes.
         Some(gate) => Approvals::Policy { gate, attendance: Attendance::Person { patience: None } },
@@ -127,6 +132,23 @@ fn check(choice: &ChoiceArgs) -> Result<(), Failure> {
 }
 
 /// What the agent is called in the log and in rules, where it is none that we know.
+/// Says why a policy cannot hold an agent that is passed through, and how it can be served instead.
+fn unruly(agent: Agent, found: Option<&str>) -> Failure {
+    let failure = choice::unruly(agent, Form::Acp, found);
+    let name = agent.name();
+    let served = if agent.row().hooks.is_some() {
+        format!("serve it by its hooks: acp --agent {name} --hooks")
+    } else if agent.can_be_held(Form::TwoWay, None) {
+        format!("serve it by its own protocol: acp --agent {name}")
+    } else {
+        return failure;
+    };
+    failure.hint(match found {
+        Some(_) => format!("{served}; or run it without the policy: --no-policy"),
+        None => served,
+    })
+}
+
 fn name_of(program: &str) -> String {
     let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "acp".to_owned())

@@ -181,6 +181,106 @@ fn an_agent_that_should_have_called_by_now_is_stopped_before_its_first_tool() {
     }
 }
 
+/// The dialects of the agents that have hooks.
+const HOOKED: [&str; 3] = ["cursor", "claude", "gemini"];
+
+fn held_as<'e>(env: &'e TestEnv, agent: &str, text: &str) -> Run<'e> {
+    held(env, text).flag("--agent", agent).variable("FAKE_AGENT_DIALECT", agent)
+}
+
+#[test]
+fn an_agent_that_switches_its_hooks_off_is_stopped_at_the_first_tool_that_rules_forbid() {
+    for agent in HOOKED {
+        let env = env("
+            read-stdin
+            init
+            run c1 10s rm -rf .cursor .gemini
+            hooks none
+            run c2 10s touch allowed
+            run c3 10s touch made
+            sleep 20s
+            run c4 10s touch later
+            done
+        ");
+        let run = held_as(&env, agent, RULES).finish();
+        run.assert_code(1).assert_within(secs(15));
+        assert!(made(&env, "allowed") && !made(&env, "later"), "{agent}");
+        let log = env.log();
+        let unasked = log.all("tool_not_asked");
+        let levels: Vec<_> = unasked.iter().map(|record| &record["level"]).collect();
+        assert_eq!(levels, ["WARN", "ERROR"], "{agent}");
+        assert_eq!(unasked[1]["decision"]["rule"]["name"], "made", "{agent}");
+        assert_eq!(log.last()["outcome"], "internal", "{agent}");
+        for part in ["without asking", "touch made", "rule `made`", "nothing of that name"] {
+            assert!(run.stderr.contains(part), "{agent}: `{part}` is not in {}", run.stderr);
+        }
+        // Claude Code's hooks are in no file.
+        assert_eq!(log.has("hooks_missing"), agent != "claude", "{agent}: {:?}", log.names());
+        env.assert_nobody_left();
+    }
+}
+
+#[test]
+fn a_result_does_not_make_up_for_a_tool_that_nobody_was_asked_about() {
+    for agent in HOOKED {
+        let env =
+            env("read-stdin\ninit\nrun c1 10s true\nhooks none\nrun c2 10s touch made\ndone\n");
+        let run = held_as(&env, agent, RULES).finish();
+        run.assert_code(1);
+        assert_eq!(env.log().last()["outcome"], "internal", "{agent}");
+    }
+}
+
+#[test]
+fn a_denied_call_is_no_leave_to_make_it_later_without_asking() {
+    for agent in HOOKED {
+        let env = env("
+            read-stdin
+            init
+            run c1 10s touch made
+            hooks none
+            run c2 10s touch made
+            done
+        ");
+        held_as(&env, agent, RULES).finish().assert_code(1);
+        assert_eq!(env.log().one("tool_not_asked")["level"], "ERROR", "{agent}");
+    }
+}
+
+#[test]
+fn honest_agents_are_not_stopped_whatever_tools_they_use() {
+    // What is allowed here is allowed by nothing but the answers to hooks.
+    let rules = "[policy]\ndefault = 'ask'\nunattended = 'allow'\n";
+    for agent in HOOKED {
+        let env = env("
+            read-stdin
+            init
+            plan [x] look | [ ] feed
+            thinking Oats or hay?
+            start c1 10s sleep 0.3; touch one
+            start c2 10s sleep 0.1; touch two
+            finish c1
+            finish c2
+            run c3 10s touch same
+            run c4 10s touch same
+            read r1 barn.txt
+            read-done r1 barn.txt
+            save w1 barn.txt hay
+            mcp m1 prod wipe
+            mcp-done m1 prod wipe
+            task t1 look into the loft
+            task-done t1 look into the loft
+            done
+        ");
+        let run = held_as(&env, agent, rules).finish();
+        run.assert_code(0);
+        let log = env.log();
+        let unasked = log.all("tool_not_asked");
+        assert!(unasked.is_empty(), "{agent}: {unasked:?}");
+        assert!(["one", "two", "same"].iter().all(|name| made(&env, name)), "{agent}");
+    }
+}
+
 #[test]
 fn a_file_that_the_agent_would_drop_is_refused_with_its_line() {
     let env = env(TWO);

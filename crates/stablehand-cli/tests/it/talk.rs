@@ -13,6 +13,9 @@ use stablehand_testkit::{Finished, Run, TestEnv};
 const TWO_WAY: [&str; 6] =
     ["claude", "codex", "gemini/acp", "opencode/acp", "qwen/acp", "copilot/acp"];
 
+/// Those of them that a policy can hold.
+const HELD: [&str; 5] = ["claude", "codex", "gemini/acp", "qwen/acp", "copilot/acp"];
+
 fn with_shims() -> TestEnv {
     let env = TestEnv::new(bins());
     let folder = env.path("shims");
@@ -133,7 +136,7 @@ fn rules(env: &TestEnv, action: &str) -> std::path::PathBuf {
 fn a_policy_decides_before_the_tool_runs_and_says_by_which_rule() {
     let table =
         [("deny", "deny", "rejected"), ("allow", "allow", "success"), ("ask", "deny", "rejected")];
-    for agent in TWO_WAY {
+    for agent in HELD {
         for (subcommand, prompt) in [("run", Some("go")), ("talk", None)] {
             for (action, choice, outcome) in table {
                 let env = with_shims();
@@ -235,6 +238,65 @@ fn a_policy_for_an_agent_that_does_not_ask_is_refused() {
     run.assert_code(1);
     assert!(run.stderr.contains("defualt") && run.stderr.contains(":2"), "{}", run.stderr);
     assert!(env.logs().is_empty());
+}
+
+#[test]
+fn a_policy_for_an_agent_that_asks_too_little_is_refused_before_it_starts() {
+    let env = with_shims();
+    let rules = rules(&env, "deny");
+    let others = "claude, codex, demo; with --hooks: cursor, claude, gemini";
+    let table: &[(&str, &[&str], &str)] = &[
+        ("opencode/acp", &[], others),
+        ("opencode/acp", &["--mode", "plan"], others),
+        ("opencode", &[], others),
+        ("cursor/acp", &[], "use --hooks instead of --acp"),
+        ("codex/acp", &[], "leave out --acp"),
+    ];
+    for subcommand in ["run", "talk", "acp"] {
+        for (agent, args, next) in table {
+            let run = command(&env, subcommand, agent, "shell").flag("--policy", &rules);
+            let run = run.args(args.iter().copied());
+            let run = if subcommand == "acp" { run.stdin("") } else { run.args(["x"]) };
+            let run = run.finish();
+            run.assert_code(64);
+            let name = agent.split('/').next().unwrap();
+            for words in [name, "so a policy cannot hold it", next] {
+                assert!(run.stderr.contains(words), "{subcommand} {agent}: {}", run.stderr);
+            }
+            if agent.ends_with("/acp") {
+                let why = "does not ask permission before every tool";
+                assert!(run.stderr.contains(why), "{subcommand} {agent}: {}", run.stderr);
+            }
+        }
+    }
+    // By its command line it is the same program.
+    let program = env.path("shims").join("opencode");
+    let line = format!("{} acp", program.display());
+    let run = env.stablehand("run").flag("--agent", format!("acp:{line}"));
+    let run = run.flag("--policy", &rules).args(["x"]).finish();
+    run.assert_code(64);
+    assert!(run.stderr.contains("a policy cannot hold it"), "{}", run.stderr);
+    let run = env.stablehand("acp").flag("--through", &line).flag("--policy", &rules).stdin("");
+    let run = run.finish();
+    run.assert_code(64);
+    assert!(run.stderr.contains("a policy cannot hold it"), "{}", run.stderr);
+    assert!(env.logs().is_empty());
+}
+
+#[test]
+fn rules_that_were_found_refuse_it_too_unless_they_are_left_out() {
+    let env = with_shims();
+    let config = env.home().join(".config/stablehand/config.toml");
+    std::fs::create_dir_all(config.parent().unwrap()).unwrap();
+    std::fs::copy(rules(&env, "deny"), &config).unwrap();
+    let run = command(&env, "run", "opencode/acp", "shell").args(["x"]).finish();
+    run.assert_code(64);
+    for words in ["a policy cannot hold it", "config.toml", "--no-policy"] {
+        assert!(run.stderr.contains(words), "`{words}`: {}", run.stderr);
+    }
+    assert!(env.logs().is_empty());
+    let run = command(&env, "run", "opencode/acp", "shell").args(["--no-policy", "x"]).finish();
+    run.assert_code(0);
 }
 
 #[test]

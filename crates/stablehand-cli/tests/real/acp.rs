@@ -11,7 +11,7 @@ use std::fs;
 use std::time::Duration;
 
 for_each_agent!(hello, shell, by_command, interrupted_in_a_tool, only_plans);
-for_each_of!([claude Claude, gemini Gemini, opencode OpenCode] allowed, denied);
+for_each_of!([claude Claude, gemini Gemini] allowed, denied);
 
 /// It asks about no command that its own sandbox confines, but about files where it may only read.
 #[test]
@@ -104,14 +104,49 @@ fn interrupted_in_a_tool(real: &Real) {
     assert_eq!(real.env.log().one("run_ended")["outcome"], "interrupted");
 }
 
-/// Does the chores under rules; which of them were done, and what was answered.
-fn chores(real: &Real, rules: &str) -> ([bool; 2], Vec<String>) {
-    if real.agent == RealAgent::OpenCode {
+/// It does everything without asking, so a policy is refused before it is started; and where its own
+/// settings make it ask, what it asks can be answered.
+#[test]
+fn opencode_asks_about_nothing_by_itself() {
+    with(RealAgent::OpenCode, |real| {
+        let prompt = format!("Do the chores in {}", real.env.work().display());
+        let told = told(real.by_acp("run", "chores").args([prompt.as_str()]));
+        told.assert_success();
+        assert!(CHORES.iter().all(|chore| is_done(real, chore)));
+        assert!(told.all("approval.requested").is_empty(), "{:#?}", told.events);
+        for run in [real.by_acp("run", "chores"), real.by_command("run", "chores")] {
+            let refused = run.flag("--policy", "read-only").args([prompt.as_str()]).finish();
+            refused.assert_code(64);
+            assert!(refused.stderr.contains("a policy cannot hold it"), "{}", refused.stderr);
+        }
+    });
+}
+
+/// What `OpenCode` asks where its own settings have it ask is answered in its own words.
+#[test]
+fn opencode_is_denied_what_its_own_settings_make_it_ask() {
+    with(RealAgent::OpenCode, |real| {
         let config = real.env.home().join(".config/opencode");
         fs::create_dir_all(&config).unwrap();
         let asks = json!({ "permission": { "bash": "ask" } });
         fs::write(config.join("config.json"), asks.to_string()).unwrap();
-    }
+        for (approvals, done) in [("deny", false), ("allow", true)] {
+            let prompt = format!("Do the chores in {}\n", real.env.work().display());
+            let talk = real.by_command("talk", "chores").flag("--approvals", approvals);
+            let log = real.env.path(approvals);
+            told(talk.flag("--log-dir", log).stdin(prompt)).finished.assert_code(0);
+            // It ends its turn at the first refusal.
+            assert!(CHORES.iter().all(|chore| is_done(real, chore) == done), "{approvals}");
+        }
+    });
+}
+
+fn is_done(real: &Real, chore: &str) -> bool {
+    real.env.work().join(chore.trim_start_matches("touch ")).exists()
+}
+
+/// Does the chores under rules; which of them were done, and what was answered.
+fn chores(real: &Real, rules: &str) -> ([bool; 2], Vec<String>) {
     let file = real.env.path("rules.toml");
     fs::write(&file, rules).unwrap();
     let prompt = format!("Do the chores in {}", real.env.work().display());
@@ -121,8 +156,7 @@ fn chores(real: &Real, rules: &str) -> ([bool; 2], Vec<String>) {
     assert!(!log.has("tool_not_asked"), "{:?}", log.names());
     let answers = log.all("approval_resolved").into_iter();
     let answers = answers.map(|record| record["choice"].as_str().unwrap().to_owned()).collect();
-    let done = |command: &str| real.env.work().join(command.trim_start_matches("touch ")).exists();
-    (CHORES.map(done), answers)
+    (CHORES.map(|chore| is_done(real, chore)), answers)
 }
 
 /// What the agent asks for, the rules allow.
@@ -136,7 +170,7 @@ fn allowed(real: &Real) {
     assert!(!answers.is_empty() && answers.iter().all(|answer| answer == "allow"), "{answers:?}");
 }
 
-/// Or deny. `OpenCode` ends its turn then; Gemini never says which command it asks about, so that a
+/// Or deny. Gemini never says which command it asks about, so that a
 /// rule about one command holds for all; Claude Code says so and goes on.
 fn denied(real: &Real) {
     let rules = "[policy]\ndefault = \"allow\"\n[[policy.rule]]\ncommand = \"touch mucked-out\"\n\

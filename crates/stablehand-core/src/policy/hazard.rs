@@ -2,7 +2,9 @@
 //!
 //! A wildcard in a pattern does not cover them; they must stand in the pattern themselves. The table
 //! errs on the side of asking: a letter counts wherever it stands in a cluster of short options, and
-//! a long option also when it is cut short.
+//! a long option also when it is cut short. The programs of `sed` and `awk` are `program`'s.
+
+mod program;
 
 use super::shell::{Simple, Word};
 use super::wrap;
@@ -76,6 +78,56 @@ const TABLE: &[Row] = &[
             "--receive-pack",
         ],
     ),
+    (
+        &["git"],
+        "branch",
+        &[
+            // `--list` can be taken back, and then the words behind it are new branches.
+            "--no-l*",
+            "-m",
+            "-M",
+            "-c",
+            "-C",
+            "-d",
+            "-D",
+            "-f",
+            "-u",
+            "-t",
+            "--move",
+            "--copy",
+            "--delete",
+            "--force",
+            "--track",
+            "--set-upstream-to",
+            "--unset-upstream",
+            "--edit-description",
+            "--create-reflog",
+        ],
+    ),
+    (
+        &["git"],
+        "tag",
+        &[
+            "--no-l*",
+            "-a",
+            "-s",
+            "-u",
+            "-f",
+            "-d",
+            "-m",
+            "-F",
+            "-e",
+            "--annotate",
+            "--sign",
+            "--local-user",
+            "--force",
+            "--delete",
+            "--message",
+            "--edit",
+            "--create-reflog",
+            "--trailer",
+        ],
+    ),
     (&["git"], "clone", &["-u", "-c", "--recurse-submodules"]),
     (&["git"], "rebase", &["-x", "-i", "--interactive"]),
     (&["git"], "difftool", &["*"]),
@@ -104,7 +156,7 @@ const TABLE: &[Row] = &[
     ),
     (&["fd", "fdfind"], "", &["-x", "-X"]),
     (&["rg", "ripgrep"], "", &["--pre", "--hostname-bin", "--search-zip", "-z"]),
-    (&["file"], "", &["-C", "-m"]),
+    (&["file"], "", &["-C", "-m", "--compile", "--magic-file"]),
     (&["tree"], "", &["-o", "-R"]),
     (
         &["tar", "gtar", "bsdtar"],
@@ -195,27 +247,6 @@ const TABLE: &[Row] = &[
     (&["vi", "vim", "nvim", "ex", "view", "ed", "emacs", "nano", "pico"], "", &["*"]),
     (&["env", "genv"], "", &["-S", "--split-string"]),
     (&["xargs", "gxargs"], "", &["-a", "-I", "-J", "-i", "--replace", "--arg-file"]),
-    (&["sed", "gsed"], "", &["-i", "-f", "--file"]),
-    (
-        &["awk", "gawk", "mawk", "nawk"],
-        "",
-        &[
-            "-f",
-            "-i",
-            "-E",
-            "-e",
-            "-l",
-            "-o",
-            "-p",
-            "-d",
-            "--file",
-            "--include",
-            "--load",
-            "--source",
-            "--profile",
-            "--dump-variables",
-        ],
-    ),
     (
         &[
             "perl",
@@ -307,6 +338,8 @@ const TABLE: &[Row] = &[
             "--security-opt",
         ],
     ),
+    (&["printf"], "", &["-v"]),
+    (&["test"], "", &["-v", "-R"]),
     (&["kubectl"], "", &["--kubeconfig", "exec", "--server"]),
     (&["date", "hostname", "hostnamectl"], "", &["-s", "--set", "-F", "--file"]),
     (&["sysctl"], "", &["-w", "-p"]),
@@ -331,6 +364,7 @@ const TABLE: &[Row] = &[
             "mapfile",
             "readarray",
             "exec",
+            "let",
             "set",
             "shopt",
             "trap",
@@ -338,6 +372,25 @@ const TABLE: &[Row] = &[
         "",
         &["*"],
     ),
+];
+
+/// Builtins that evaluate names of variables, and with them the subscripts of arrays.
+pub(super) const EVALUATES: &[&str] = &[
+    "test",
+    "[",
+    "[[",
+    "let",
+    "declare",
+    "typeset",
+    "local",
+    "export",
+    "readonly",
+    "unset",
+    "read",
+    "getopts",
+    "mapfile",
+    "readarray",
+    "wait",
 ];
 
 /// Why the word at this place is not covered by a wildcard, if it is not.
@@ -369,15 +422,10 @@ pub(crate) fn of(command: &Simple, at: usize) -> Option<&'static str> {
     if rows.flat_map(|(_, _, specs)| specs.iter()).any(|spec| is(spec, text)) {
         return Some(RUNS);
     }
-    match base {
-        "sed" | "gsed" if is_program(command, at, &["-e", "--expression"]) => {
-            (!harmless_sed(text)).then_some("is a program that `sed` runs")
-        }
-        "awk" | "gawk" | "mawk" | "nawk" if is_program(command, at, &[]) => {
-            (!harmless_awk(text)).then_some("is a program that `awk` runs")
-        }
-        _ => None,
+    if EVALUATES.contains(&base) && text.contains(['[', '`', '$']) {
+        return Some("may have a command in an array subscript");
     }
+    program::of(base, &command.words, at)
 }
 
 /// Why the command as a whole is not covered by `name *`, if it is not: without arguments an
@@ -422,13 +470,14 @@ fn is(spec: &str, text: &str) -> bool {
     if spec == "*=*" {
         return !text.starts_with('-') && text.contains('=');
     }
-    if let Some(beginning) = spec.strip_suffix('*') {
-        return text.starts_with(beginning);
+    if spec.strip_suffix('*').is_some_and(|beginning| text.starts_with(beginning)) {
+        return true;
     }
     if let Some(long) = spec.strip_prefix("--") {
+        // One letter is enough where no other option begins with it: `sort --o=x`.
         return text.strip_prefix("--").is_some_and(|given| {
             let given = given.split('=').next().unwrap_or(given);
-            given == long || (given.len() > 1 && long.starts_with(given))
+            !given.is_empty() && long.starts_with(given)
         });
     }
     match first_letters(spec) {
@@ -437,55 +486,4 @@ fn is(spec: &str, text: &str) -> bool {
         }
         _ => text == spec,
     }
-}
-
-/// Whether the word at this place is the program text of `sed` or `awk`: the first operand, or
-/// what follows one of these options.
-fn is_program(command: &Simple, at: usize, options: &[&str]) -> bool {
-    let text = |at: usize| command.words.get(at).and_then(Word::text).unwrap_or_default();
-    let word = text(at);
-    if options.iter().any(|option| word.len() > option.len() && word.starts_with(option)) {
-        return true;
-    }
-    let follows = at > 1 && options.contains(&text(at - 1));
-    let takes_value = |at: usize| matches!(text(at), "-F" | "-v" | "-e" | "-l" | "--expression");
-    let first = !word.starts_with('-')
-        && (1..at)
-            .all(|before| text(before).starts_with('-') || takes_value(before.saturating_sub(1)));
-    follows || (first && !(at > 1 && takes_value(at - 1)))
-}
-
-/// Programs of `sed` that print or replace, and nothing else.
-fn harmless_sed(text: &str) -> bool {
-    let text =
-        text.strip_prefix("--expression=").or_else(|| text.strip_prefix("-e")).unwrap_or(text);
-    let address =
-        text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | ' '));
-    if matches!(address, "p" | "d" | "q" | "=" | "l") {
-        return true;
-    }
-    let Some(rest) = address.strip_prefix('s') else { return false };
-    let mut chars = rest.chars();
-    let Some(mark) = chars.next().filter(|c| !c.is_alphanumeric() && !matches!(c, '\\' | '\n'))
-    else {
-        return false;
-    };
-    let body = chars.as_str();
-    if body.contains(['\\', '\n', ';', '{', '[']) {
-        return false;
-    }
-    let mut parts = body.split(mark);
-    matches!(
-        (parts.next(), parts.next(), parts.next(), parts.next()),
-        (Some(_), Some(_), Some(flags), None)
-            if flags.chars().all(|c| matches!(c, 'g' | 'p' | 'i' | 'I') || c.is_ascii_digit())
-    )
-}
-
-/// Programs of `awk` that cannot run or write: no call, no pipe, no redirect, no file.
-fn harmless_awk(text: &str) -> bool {
-    const PLAIN: &str = " \t{}$+-*/%,.;:'\"_=!<()[]#&^~?\n";
-    let plain = |c: char| c.is_ascii_alphanumeric() || PLAIN.contains(c);
-    let words = ["system", "getline", "close", "fflush", "include", "load", "@", "<"];
-    text.chars().all(plain) && !words.iter().any(|word| text.contains(word))
 }

@@ -5,10 +5,11 @@
 //! none has to allow it.
 
 use super::call::{Call, World};
+use super::folders::Folders;
 use super::host::Host;
 use super::network;
 use super::path::{self, Places};
-use super::shell::{self, Script, Simple, Word};
+use super::shell::{self, Simple, Word};
 use crate::event::{ToolInput, ToolKind};
 use serde_json::Value;
 
@@ -52,8 +53,8 @@ const REMOVERS: &[&str] = &["rm", "rmdir", "unlink", "shred", "trash", "srm"];
 /// Commands after which a path may lead elsewhere than it does now.
 const RESHAPERS: &[&str] =
     &["ln", "mv", "mount", "umount", "tar", "unzip", "rsync", "cp", "git", "link"];
-/// Folders that a command line may go through; more are not followed.
-const MAX_FOLDERS: usize = 8;
+/// So many letters of a word like `-rfetc/passwd` may be options before its value begins.
+const MAX_CLUSTER: usize = 8;
 
 /// Takes a call apart.
 pub(crate) fn of(call: &Call<'_>, world: &dyn World) -> Vec<Part> {
@@ -151,11 +152,16 @@ fn command_parts(command: &str, here: &str, world: &dyn World) -> Vec<Part> {
     for opaque in &script.opaque {
         parts.push(execute(format!("command: {}", opaque.why), Facet::Opaque { text: true }));
     }
+    let folders = Folders::of(&script, here, world);
     parts.extend(elsewhere(here, world));
-    let (folders, lost) = folders(&script, here);
+    parts.extend(folders.changed().iter().filter_map(|folder| elsewhere(folder, world)));
+    if folders.lost {
+        let places = Places::unknown();
+        parts.push(execute("run in an unknown folder".to_owned(), Facet::Path(places)));
+    }
     let reshaped = script.commands.iter().any(reshapes);
     for redirect in &script.redirects {
-        redirect_parts(redirect, &folders, lost || reshaped, world, &mut parts);
+        redirect_parts(redirect, &folders, reshaped, world, &mut parts);
     }
     for simple in &script.commands {
         parts.push(execute(format!("command {}", simple.show()), Facet::Command(simple.clone())));
@@ -173,7 +179,7 @@ fn command_parts(command: &str, here: &str, world: &dyn World) -> Vec<Part> {
 }
 
 /// The folder that a command runs in, where that is not the workspace: `make test` is another command
-/// in another folder, and an agent can name one without `cd`.
+/// in another folder, whether the agent names that folder or goes there with `cd`.
 fn elsewhere(here: &str, world: &dyn World) -> Option<Part> {
     let places = Places::of_text(here, &["/".to_owned()], world);
     if places.certain && places.forms.iter().all(|form| path::is_below(form, world)) {
@@ -208,43 +214,10 @@ fn reshapes(simple: &Simple) -> bool {
     }
 }
 
-/// Every folder in which a part of the command line may run, and whether there may be others.
-fn folders(script: &Script, here: &str) -> (Vec<String>, bool) {
-    let mut folders = vec![path::clean(here)];
-    let mut lost = false;
-    for simple in &script.commands {
-        let Some(base) = simple.base() else {
-            lost = true;
-            continue;
-        };
-        if !matches!(base.as_str(), "cd" | "pushd" | "popd" | "chdir") {
-            continue;
-        }
-        let target = simple
-            .words
-            .iter()
-            .skip(1)
-            .find(|word| !matches!(word.text(), Some("-P" | "-L" | "--")));
-        match target.and_then(Word::text) {
-            Some(target) if !target.starts_with(['~', '-', '+']) && folders.len() < MAX_FOLDERS => {
-                let reached: Vec<String> =
-                    folders.iter().map(|from| path::clean(&path::join(from, target))).collect();
-                for folder in reached {
-                    if !folders.contains(&folder) {
-                        folders.push(folder);
-                    }
-                }
-            }
-            _ => lost = true,
-        }
-    }
-    (folders, lost)
-}
-
 fn redirect_parts(
     redirect: &shell::Redirect,
-    folders: &[String],
-    moved: bool,
+    folders: &Folders,
+    reshaped: bool,
     world: &dyn World,
     parts: &mut Vec<Part>,
 ) {
@@ -266,15 +239,18 @@ fn redirect_parts(
         });
     }
     let kind = if redirect.writes { ToolKind::Edit } else { ToolKind::Read };
-    let mut places = Places::of_word(&redirect.target, folders, world);
+    let mut places = Places::of_word(&redirect.target, folders.of_shell(), world);
+    if folders.may_mislead(&redirect.target) {
+        places.drift();
+    }
     // After `cd $X` or `ln -s` nobody can say now where a path will lead then.
-    places.certain &= !moved;
+    places.certain &= !reshaped && !folders.lost;
     let what = format!("{} {}", verb(kind), places.show());
     parts.push(Part { what, facet: Facet::Path(places), kind, needs_permission: true });
 }
 
 /// Arguments that may be paths: they can be forbidden.
-fn mention_parts(simple: &Simple, folders: &[String], world: &dyn World, parts: &mut Vec<Part>) {
+fn mention_parts(simple: &Simple, folders: &Folders, world: &dyn World, parts: &mut Vec<Part>) {
     let base = simple.base().unwrap_or_default();
     let base = base.as_str();
     let in_place = matches!(base, "sed" | "gsed" | "perl")
@@ -290,7 +266,10 @@ fn mention_parts(simple: &Simple, folders: &[String], world: &dyn World, parts: 
         ToolKind::Read
     };
     let mut add = |word: &Word| {
-        let places = Places::of_word(word, folders, world);
+        let mut places = Places::of_word(word, folders.of_arguments(), world);
+        if folders.may_mislead(word) {
+            places.drift();
+        }
         let what = format!("{} {}", verb(kind), places.show());
         parts.push(Part { what, facet: Facet::Path(places), kind, needs_permission: false });
     };
@@ -306,9 +285,12 @@ fn mention_parts(simple: &Simple, folders: &[String], world: &dyn World, parts: 
             add(&Word::literal(value));
         }
         match text.strip_prefix('-') {
-            // `-o/etc/passwd`: the value may begin behind the letter.
+            // `-o/etc/passwd`, `-rfetc/passwd`: the value may begin behind any of the letters.
             Some(rest) => {
-                if let Some(at) = rest.find(['/', '~', '.']) {
+                let Some(sign) = rest.find(['/', '~', '.']) else { continue };
+                let starts = rest.char_indices().map(|(at, _)| at).skip(1);
+                let starts = starts.take_while(|at| *at < sign).take(MAX_CLUSTER);
+                for at in starts.chain([sign]) {
                     add(&Word::literal(rest.get(at..).unwrap_or_default()));
                 }
             }

@@ -21,6 +21,8 @@ pub(crate) struct Places {
     adrift: bool,
     /// Whether all that is known is the folder, because the shell looks up the names in it.
     looked_up: bool,
+    /// Whether it may begin in more than one folder.
+    has_folders: bool,
 }
 
 impl Places {
@@ -31,7 +33,8 @@ impl Places {
 
     /// Where a path of a tool leads.
     pub(crate) fn of_text(text: &str, from: &[String], world: &dyn World) -> Places {
-        let mut places = Places { certain: true, ..Places::default() };
+        let has_folders = from.len() > 1;
+        let mut places = Places { certain: true, has_folders, ..Places::default() };
         let odd = text.is_empty()
             || text.chars().any(|c| {
                 c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -58,7 +61,7 @@ impl Places {
         if let Some(text) = given.text() {
             return Places::of_text(text, from, world);
         }
-        let mut places = Places::default();
+        let mut places = Places { has_folders: from.len() > 1, ..Places::default() };
         for here in from {
             let row = given.guess(world.home(), here);
             if let [Some(text)] = row.as_slice() {
@@ -100,6 +103,13 @@ impl Places {
         places
     }
 
+    /// Notes that it may also lead anywhere else.
+    pub(crate) fn drift(&mut self) {
+        self.certain = false;
+        self.adrift = true;
+        self.vague.push(vec![Sign::Many]);
+    }
+
     fn add(&mut self, text: &str, here: &str, world: &dyn World) {
         let joined = join(here, text);
         let mut forms = vec![clean(&joined)];
@@ -117,6 +127,9 @@ impl Places {
     /// The place for a message.
     pub(crate) fn show(&self) -> String {
         match (self.forms.first(), self.forms.last(), self.vague.first()) {
+            (Some(first), Some(last), _) if first != last && self.has_folders => {
+                format!("{first} or {last}")
+            }
             (Some(first), Some(last), _) if first != last => format!("{first} (really {last})"),
             (Some(first), _, _) => first.clone(),
             (None, _, Some(vague)) => wild::show(vague),

@@ -180,7 +180,7 @@ fn may_have_option(option: &[Sign], args: &[Word]) -> bool {
         return args.iter().filter_map(Word::text).any(|arg| {
             arg.strip_prefix("--").is_some_and(|given| {
                 let given = given.split('=').next().unwrap_or(given);
-                given.len() > 1 && name.starts_with(given)
+                !given.is_empty() && name.starts_with(given)
             })
         });
     }

@@ -61,6 +61,8 @@ pub(crate) struct Script {
     pub(crate) commands: Vec<Simple>,
     pub(crate) redirects: Vec<Redirect>,
     pub(crate) opaque: Vec<Opaque>,
+    /// Whether a part of it may run more than once: in a loop or a function.
+    pub(crate) repeats: bool,
 }
 
 impl Script {
@@ -103,6 +105,7 @@ fn read_into(text: &str, depth: usize, script: &mut Script) {
     for opaque in found.opaque {
         script.doubt(opaque.why);
     }
+    script.repeats |= found.repeats;
     for redirect in found.redirects {
         if script.has_room() {
             script.redirects.push(redirect);

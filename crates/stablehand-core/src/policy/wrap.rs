@@ -4,7 +4,8 @@
 //! own permission. An option that is not in the table may take a value, and then nobody can tell
 //! where the inner command begins: that is opaque.
 
-use super::shell::{Simple, Word};
+use super::hazard;
+use super::shell::{Piece, Simple, Word};
 
 /// What a command runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +91,6 @@ const WRAPPERS: &[Wrapper] = &[
     plain(&["stdbuf"], "", "ioe"),
     Wrapper { long_flags: &["ctty", "fork", "wait"], ..plain(&["setsid"], "cfw", "") },
     Wrapper { operands: 1, ..plain(&["taskset", "chrt"], "abcfior", "") },
-    Wrapper { operands: 1, ..plain(&["chroot"], "", "") },
     plain(&["command"], "p", ""),
     plain(&["exec"], "cl", "a"),
     plain(&["strace", "ltrace"], "cCdDfFiknqrtTvwxyYzZ", "aAeEIbopPsSuUX"),
@@ -123,6 +123,8 @@ const WRAPPERS: &[Wrapper] = &[
 const ALWAYS_OPAQUE: &[&str] = &[
     "parallel",
     "coproc",
+    // To what it runs, every path is another one.
+    "chroot",
     "unshare",
     "nsenter",
     "systemd-run",
@@ -177,6 +179,18 @@ pub(crate) fn inner(command: &Simple) -> Vec<Inner> {
                 .is_some_and(|a| a.starts_with("-v") || a.starts_with("-V")) =>
         {
             return Vec::new();
+        }
+        _ if hazard::EVALUATES.contains(&base) && args.iter().any(has_subscript) => {
+            return vec![Inner::Opaque(format!(
+                "`{base}` may run a command in an array subscript"
+            ))];
+        }
+        "printf"
+            if args.iter().any(has_subscript) && args.iter().any(|it| it.beginning() == "-v") =>
+        {
+            return vec![Inner::Opaque(format!(
+                "`{base}` may run a command in an array subscript"
+            ))];
         }
         "find" | "gfind" => return find(args),
         "fd" | "fdfind" => return fd(args),
@@ -294,6 +308,18 @@ fn assignment(word: &str) -> Option<&str> {
     let (name, _) = word.split_once('=')?;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     (!name.is_empty() && name.chars().all(plain)).then_some(name)
+}
+
+/// Whether a word may be an element of an array, whose subscript the shell reads once more: quotes do
+/// not keep a command in it from being run.
+fn has_subscript(word: &Word) -> bool {
+    word.pieces.iter().any(|piece| matches!(piece, Piece::Text(text) if hides_command(text)))
+}
+
+/// Whether a text has the signs of a command within those of a subscript.
+pub(crate) fn hides_command(text: &str) -> bool {
+    let inside = text.split_once('[').map(|(_, inside)| inside);
+    inside.is_some_and(|inside| inside.contains("$(") || inside.contains('`'))
 }
 
 /// Words that are joined and read by a shell.

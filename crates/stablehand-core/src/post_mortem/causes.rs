@@ -38,6 +38,8 @@ pub enum CauseKind {
     KeeperLost,
     /// The agent was to be held by hooks and did not call them.
     HooksInactive,
+    /// The agent ran a tool without asking, and the rules do not allow it.
+    NotAsked,
     /// The log could not be written, and was required.
     LogFailed,
     /// The log has no end of the run.
@@ -174,6 +176,7 @@ impl CauseKind {
         CauseKind::SessionTaken,
         CauseKind::KeeperLost,
         CauseKind::HooksInactive,
+        CauseKind::NotAsked,
         CauseKind::LogFailed,
         CauseKind::Unfinished,
         CauseKind::NotLoggedIn,

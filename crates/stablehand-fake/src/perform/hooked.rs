@@ -463,7 +463,7 @@ impl Stage {
 
     /// Runs the hooks of a moment, and keeps what they leave behind.
     fn fire(&mut self, moment: &Moment<'_>) -> Reply {
-        let Some(mut hooks) = self.hooks.take() else {
+        let Some(mut hooks) = self.hooks.take_if(|hooks| hooks.mode != Mode::Off) else {
             return Reply::default();
         };
         let now = self.voice.stamp();

@@ -5,7 +5,7 @@
 //! row, however often it is named.
 
 use super::plan::without_secrets;
-use super::{AcpForm, Agent, Mode, Row, ToolsSeen, Workspace, as_they_are};
+use super::{AcpForm, Agent, Asks, Mode, Row, ToolsSeen, Workspace, as_they_are};
 use crate::manage::{Capabilities, Recipe, Recipes};
 use stablehand_core::Dialect;
 use stablehand_core::words::{self, WordsError};
@@ -83,6 +83,7 @@ fn row_of(words: &[String]) -> Row {
             arguments,
             logins: known.map_or(&[], |acp| acp.logins),
             has_files_read: known.is_none_or(|acp| acp.has_files_read),
+            asks: known.map_or(Asks::Unknown, |acp| acp.asks),
         }),
         tools: ToolsSeen::BeginningAndEnd,
         exit_codes: &[],

@@ -10,7 +10,7 @@ mod manage;
 use super::mcp;
 use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm, push_prompt};
-use super::{AcpForm, Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
+use super::{AcpForm, Asks, Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use stablehand_core::mcp::McpTakes;
 use std::ffi::OsString;
@@ -46,12 +46,14 @@ pub(super) static ROW: Row = Row {
         arguments: two_way,
         images: true,
         mcp: McpTakes { stdio: true, http: true, sse: true },
+        asks: Asks::Everything,
     }),
     acp: Some(AcpForm {
         programs: &["claude-agent-acp"],
         arguments: &[],
         logins: &[],
         has_files_read: true,
+        asks: Asks::Changes,
     }),
     tools: ToolsSeen::BeginningAndEnd,
     // It exits with 1 for every failure, and its last line says which.

@@ -9,7 +9,7 @@ mod manage;
 use super::mcp;
 use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm, push_prompt};
-use super::{AcpForm, Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
+use super::{AcpForm, Asks, Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use stablehand_core::mcp::McpTakes;
 use std::ffi::OsString;
@@ -30,12 +30,14 @@ pub(super) static ROW: Row = Row {
         arguments: two_way,
         images: true,
         mcp: McpTakes { stdio: true, http: true, sse: false },
+        asks: Asks::Changes,
     }),
     acp: Some(AcpForm {
         programs: &["codex-acp"],
         arguments: &[],
         logins: &[("CODEX_API_KEY", "api-key"), ("OPENAI_API_KEY", "api-key")],
         has_files_read: true,
+        asks: Asks::ChangesWhenConfined,
     }),
     tools: ToolsSeen::BeginningAndEnd,
     // It exits with 1 for every failure of a turn; a flag that it does not know is 2, on its

@@ -5,7 +5,7 @@
 
 mod manage;
 
-use super::{AcpForm, Mode, Row, ToolsSeen, Workspace, as_they_are};
+use super::{AcpForm, Asks, Mode, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
 
 pub(super) static ROW: Row = Row {
@@ -24,6 +24,7 @@ pub(super) static ROW: Row = Row {
         arguments: &["--acp"],
         logins: &[],
         has_files_read: true,
+        asks: Asks::Changes,
     }),
     tools: ToolsSeen::BeginningAndEnd,
     exit_codes: &[],

@@ -9,7 +9,7 @@ mod manage;
 
 use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm, push_prompt};
-use super::{AcpForm, Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
+use super::{AcpForm, Asks, Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
 
@@ -30,6 +30,7 @@ pub(super) static ROW: Row = Row {
         arguments: &["acp"],
         logins: &[],
         has_files_read: true,
+        asks: Asks::TooLittle,
     }),
     tools: ToolsSeen::BeginningAndEnd,
     // It exits with 1 for every failure, and its standard error says which.

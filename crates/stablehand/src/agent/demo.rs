@@ -7,7 +7,7 @@ mod manage;
 
 use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
-use super::{Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
+use super::{Asks, Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use stablehand_core::mcp::McpTakes;
 use std::ffi::OsString;
@@ -30,6 +30,7 @@ pub(super) static ROW: Row = Row {
         arguments: two_way,
         images: true,
         mcp: McpTakes::NONE,
+        asks: Asks::Everything,
     }),
     acp: None,
     tools: ToolsSeen::BeginningAndEnd,

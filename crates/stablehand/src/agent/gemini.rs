@@ -9,7 +9,7 @@ mod manage;
 
 use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
-use super::{AcpForm, ExitMeaning, Mode, PlanRequest, Row, ToolsSeen, Workspace};
+use super::{AcpForm, Asks, ExitMeaning, Mode, PlanRequest, Row, ToolsSeen, Workspace};
 use stablehand_core::Dialect;
 use stablehand_core::event::FailureKind;
 use stablehand_core::monitor::Limits;
@@ -33,6 +33,7 @@ pub(super) static ROW: Row = Row {
         arguments: &["--acp"],
         logins: &[("GEMINI_API_KEY", "gemini-api-key")],
         has_files_read: false,
+        asks: Asks::Changes,
     }),
     tools: ToolsSeen::BeginningAndEnd,
     exit_codes: &[

@@ -7,7 +7,7 @@ mod manage;
 
 use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
-use super::{AcpForm, Mode, PlanRequest, Row, ToolsSeen, Workspace};
+use super::{AcpForm, Asks, Mode, PlanRequest, Row, ToolsSeen, Workspace};
 use stablehand_core::Dialect;
 use stablehand_core::monitor::Limits;
 use std::ffi::OsString;
@@ -29,6 +29,7 @@ pub(super) static ROW: Row = Row {
         arguments: &["acp"],
         logins: &[],
         has_files_read: true,
+        asks: Asks::TooLittle,
     }),
     tools: ToolsSeen::AfterTheFact,
     exit_codes: &[],

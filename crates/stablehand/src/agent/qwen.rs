@@ -4,7 +4,7 @@ mod manage;
 
 use super::plan::{flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
-use super::{AcpForm, Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
+use super::{AcpForm, Asks, Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
 use std::ffi::OsString;
 
@@ -26,6 +26,7 @@ pub(super) static ROW: Row = Row {
         arguments: &["--acp"],
         logins: &[("OPENAI_API_KEY", "openai")],
         has_files_read: false,
+        asks: Asks::Changes,
     }),
     tools: ToolsSeen::BeginningAndEnd,
     exit_codes: &[],

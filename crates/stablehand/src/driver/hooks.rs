@@ -4,8 +4,10 @@
 //! and is answered by its role. Whatever waits for yes or no goes through [`super::approvals`] like
 //! every other question. The socket is [`serve`]'s, the proof that a denial bites [`trial`]'s, the
 //! agents' own shapes are core's `hook`. An agent that was to be held by hooks and uses a tool
-//! without having called any is stopped: nothing holds it.
+//! without having called any is stopped: nothing holds it. So is one that ran a single tool without
+//! asking, where the rules do not allow that tool; [`asked`] knows which calls were asked about.
 
+mod asked;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -21,13 +23,13 @@ use crate::hook_call::{Response, SOCKET, TOKEN};
 use crate::hooks::{HookPlan, Installation, Target};
 use crate::keeper::SpawnError;
 use crate::log::Log;
+use asked::{AskedCalls, Told};
 use nix::poll::PollFlags;
 use serde_json::{Value, json};
 use serve::{Exchange, Incoming};
 use stablehand_core::Moment;
-use stablehand_core::event::{EventKind, ItemBody, Outcome, Tool, ToolInput, ToolKind};
+use stablehand_core::event::{EventKind, ItemBody, Tool, ToolInput, ToolKind};
 use stablehand_core::hook::{Hooks, Reply, Role};
-use stablehand_core::id::CallId;
 use stablehand_core::monitor::Input;
 use stablehand_core::policy::Action;
 use stablehand_core::record::Level;
@@ -97,13 +99,15 @@ pub(super) struct HookServer {
     /// Calls so far.
     heard: u64,
     /// Calls of tools that some hook asked about.
-    asked: VecDeque<(CallId, ToolInput)>,
+    asked: AskedCalls,
     /// The agent calls before its stream tells of a session.
     calls_first: bool,
     /// What the stream told before any hook called: nobody holds an agent that does so.
     began: Option<String>,
-    /// Tools that were done and may have changed something, as the stream told.
+    /// Tool calls that are over, as the stream told.
     done: Vec<Tool>,
+    /// Our entries were found missing from the agent's file.
+    entries_missed: bool,
 }
 
 #[derive(Debug)]
@@ -151,10 +155,11 @@ pub(super) fn open(spec: &RunSpec, log: &mut Log) -> Result<Option<HookServer>, 
         callers: Vec::new(),
         permits: VecDeque::new(),
         heard: 0,
-        asked: VecDeque::new(),
+        asked: AskedCalls::default(),
         calls_first: agent.and_then(|agent| agent.row().hooks).is_some_and(|it| it.calls_first),
         began: None,
         done: Vec::new(),
+        entries_missed: false,
     }))
 }
 
@@ -220,20 +225,12 @@ impl HookServer {
                 self.began.get_or_insert_with(|| "has begun a session".to_owned());
             }
             EventKind::ItemCompleted { item } => {
-                if let ItemBody::Tool(tool) = &item.body
-                    && matches!(tool.outcome, Some(Outcome::Success | Outcome::Failure { .. }))
-                    && tool.may_have_side_effects()
-                    && !matches!(tool.tool_kind, ToolKind::Other)
-                {
+                if let ItemBody::Tool(tool) = &item.body {
                     self.done.push((**tool).clone());
                 }
             }
             _ => {}
         }
-    }
-
-    fn was_asked_about(&self, tool: &Tool) -> bool {
-        self.asked.iter().any(|(call, input)| *call == tool.call || same_call(input, &tool.input))
     }
 
     fn take_caller(&mut self, number: u64) -> Option<Caller> {
@@ -266,12 +263,15 @@ fn same_input(one: &ToolInput, other: &ToolInput) -> bool {
     }
 }
 
-/// Whether the stream and a hook may speak of the same call; a hook may leave out the server.
-fn same_call(one: &ToolInput, other: &ToolInput) -> bool {
-    match (one, other) {
-        (ToolInput::Mcp { tool: one, .. }, ToolInput::Mcp { tool: other, .. }) => one == other,
-        (one, other) => same_input(one, other),
-    }
+/// Whether a tool that ran is held against the rules. Lists of things to do and reads that name
+/// no place concern nothing that rules are about; some agents call no hook for them.
+fn is_judged(tool: &Tool) -> bool {
+    let names_nothing = matches!(tool.input, ToolInput::Other { .. });
+    let is_internal = match tool.tool_kind {
+        ToolKind::Read | ToolKind::Search => names_nothing,
+        _ => matches!(tool.input, ToolInput::Todos { .. }),
+    };
+    tool.was_done() && !is_internal
 }
 
 impl Driver<'_> {
@@ -390,10 +390,7 @@ impl Driver<'_> {
     ) {
         let Some(server) = &mut self.hooks else { return };
         if let Some(tool) = tool {
-            if server.asked.len() == MOST_PERMITS {
-                server.asked.pop_front();
-            }
-            server.asked.push_back((tool.call.clone(), tool.input.clone()));
+            server.asked.ask(call.number, &call.event, tool);
         }
         if !self.spec.approvals.judge() {
             // Nobody wants to judge; the agent goes by its own rules.
@@ -465,6 +462,12 @@ impl Driver<'_> {
         // On record before the agent can act on it.
         self.log.flush();
         if let Some(server) = &mut self.hooks {
+            match reply {
+                Reply::Allow { input: None } => server.asked.tell(call.number, Told::Allowed),
+                Reply::Allow { input: Some(_) } => server.asked.tell(call.number, Told::Changed),
+                Reply::Deny { .. } => server.asked.tell(call.number, Told::Denied),
+                Reply::Nothing | Reply::Inform { .. } | Reply::GoOn { .. } => {}
+            }
             server.exchange.answer(call.number, &said);
         }
     }
@@ -505,6 +508,12 @@ impl Driver<'_> {
     ) {
         self.log.flush();
         let Some(server) = &mut self.hooks else { return };
+        let told = match answer {
+            Answer::Allow | Answer::AllowAlways => Told::Allowed,
+            Answer::AllowWith { .. } => Told::Changed,
+            Answer::Deny { .. } | Answer::Choose(_) => Told::Denied,
+        };
+        server.asked.tell(number, told);
         server.exchange.answer(number, worded);
         if let Some(caller) = server.take_caller(number)
             && let Some(input) = caller.input
@@ -535,8 +544,9 @@ impl Driver<'_> {
         }
     }
 
-    /// Tools that the stream told of, and no hook asked about.
-    fn look_for_unasked(&mut self, now: Moment) {
+    /// Judges tools that the stream told of, and no hook asked about. A call is judged when it is over:
+    /// the stream may tell of its beginning before the hook asks.
+    pub(super) fn look_for_unasked(&mut self, now: Moment) {
         let Some(server) = &mut self.hooks else { return };
         let began = server.began.take();
         let done = std::mem::take(&mut server.done);
@@ -552,17 +562,52 @@ impl Driver<'_> {
             self.stop.kill(StopReason::HooksInactive, now);
             return;
         }
-        let unasked = done.into_iter().filter(|tool| !server.was_asked_about(tool));
-        for tool in unasked.collect::<Vec<_>>() {
+        let may_have_changed_files = done.iter().any(Tool::may_have_side_effects);
+        let unasked = done.into_iter().filter(|tool| !server.asked.complete(tool));
+        let unasked: Vec<_> = unasked.filter(is_judged).collect();
+        if unasked.is_empty() && !may_have_changed_files {
+            return;
+        }
+        self.stamp(now);
+        if may_have_changed_files {
+            self.look_for_entries();
+        }
+        for tool in unasked {
+            if !self.judge_unasked(&tool, now) {
+                continue;
+            }
             let text = format!(
                 "the agent used a tool that no hook asked about: {} {}",
                 excerpt(tool.name.as_bytes(), 60),
                 excerpt(tool.headline().as_bytes(), 200)
             );
             let fields = json!({ "call_id": tool.call, "text": text });
-            self.stamp(now);
             self.log.decide(Level::Warn, "tool_not_asked", &fields, None);
         }
+    }
+
+    /// Says so once when our entries are gone from the agent's file. It is no reason to stop the run:
+    /// the agents that we know read the file when they start, and an honest `git stash` takes it away
+    /// too. What the agent then does without asking is judged.
+    fn look_for_entries(&mut self) {
+        let install = self.spec.hooks.as_ref().and_then(|wanted| wanted.install.as_ref());
+        let (Some(install), Some(server)) = (install, &mut self.hooks) else { return };
+        if server.entries_missed || server.installation.is_none() {
+            return;
+        }
+        let text = install.target.read().ok();
+        let survey = text.and_then(|text| install.plan.survey(text.as_deref()).ok());
+        if survey.is_some_and(|survey| install.plan.is_covered_by(&survey)) {
+            return;
+        }
+        server.entries_missed = true;
+        let path = install.target.path();
+        let text = format!(
+            "our hooks are no longer in `{}`: the agent may stop asking before it runs a tool",
+            path.display()
+        );
+        let fields = json!({ "path": path, "text": text });
+        self.log.decide(Level::Warn, "hooks_missing", &fields, None);
     }
 }
 

@@ -346,23 +346,39 @@ impl Driver<'_> {
         }
     }
 
-    /// What the agent did of its own accord the rules must allow, or it is not held by them. Nobody
-    /// can take it back; but it does nothing more.
-    pub(super) fn judge_unasked(&mut self, tool: &Tool, now: Moment) {
-        let Approvals::Policy { gate, .. } = &self.spec.approvals else { return };
+    /// Judges a tool that the agent ran without asking, and stops the run where the rules do not allow
+    /// it. Nobody can take it back; but it does nothing more. Returns whether the run may go on.
+    pub(super) fn judge_unasked(&mut self, tool: &Tool, now: Moment) -> bool {
+        let Approvals::Policy { gate, .. } = &self.spec.approvals else { return true };
         let decision = gate.judge_call(Some(tool), &Value::Null, None);
-        if decision.action == Action::Allow || self.stop.reason().is_some() {
-            return;
+        if decision.action == Action::Allow {
+            return true;
+        }
+        if self.stop.reason().is_some() {
+            return false;
         }
         let text = format!(
-            "the agent used a tool without asking, which the rules do not allow, so it is stopped: \
-             {} {}",
+            "the agent ran a tool without asking, and the rules do not allow it, so the run is \
+             stopped: {} {}: {}",
             excerpt(tool.name.as_bytes(), 60),
-            excerpt(tool.headline().as_bytes(), 200)
+            excerpt(tool.headline().as_bytes(), 200),
+            excerpt(decision.reason.as_bytes(), 400)
         );
         let fields = json!({ "call_id": tool.call, "decision": decision, "text": text });
         self.log.decide(Level::Error, "tool_not_asked", &fields, None);
         self.stop.kill(StopReason::Unasked, now);
+        false
+    }
+
+    /// Judges what the last bytes told, after which nobody waits for anything.
+    pub(super) fn judge_last_tools(&mut self) {
+        let now = self.clock.now();
+        let unasked = self.talk.as_mut().map(|talk| std::mem::take(&mut talk.unasked));
+        for tool in unasked.into_iter().flatten() {
+            self.stamp(now);
+            self.judge_unasked(&tool, now);
+        }
+        self.look_for_unasked(now);
     }
 
     fn asked_in_talk(&mut self, put: Put, now: Moment) {

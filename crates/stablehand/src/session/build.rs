@@ -58,8 +58,8 @@ pub enum StartError {
     /// It cannot be given hooks.
     #[error(transparent)]
     Hooks(#[from] HookError),
-    /// Rules cannot hold an agent that does not ask.
-    #[error("{agent} does not ask before it acts, so a policy cannot hold it")]
+    /// Rules cannot hold an agent that does not ask ([`Agent::can_be_held`]).
+    #[error("{agent} does not ask permission before every tool, so a policy cannot hold it")]
     Unruly {
         /// Which agent.
         agent: &'static str,
@@ -454,7 +454,8 @@ impl SessionBuilder {
         request.force |= matches!(self.policy, Policy::Allow) && !can_talk;
         let ruled = matches!(self.policy, Policy::Rules(_));
         request.asks_always = ruled && self.hooks.is_none();
-        if request.asks_always && !can_talk {
+        let can_be_held = can_talk && self.agent.can_be_held(form, request.mode);
+        if request.asks_always && !can_be_held {
             return Err(StartError::Unruly { agent: row.name });
         }
         let has_images = self.prompt.as_ref().is_some_and(|prompt| !prompt.images.is_empty());

@@ -4,6 +4,7 @@
 
 mod words;
 
+use super::super::wrap::hides_command;
 use super::word::Word;
 use super::{Redirect, Script, Simple};
 use std::ops::ControlFlow;
@@ -158,6 +159,7 @@ impl<'t> Walk<'t, '_> {
         if depth > MAX_TREE_DEPTH {
             return self.script.doubt("it is nested too deep");
         }
+        self.script.repeats |= REPEATED.contains(&node.kind());
         match node.kind() {
             "command" => self.command(node, depth),
             "declaration_command" | "unset_command" => self.declaration(node, depth),
@@ -430,6 +432,16 @@ impl<'t> Walk<'t, '_> {
         }
     }
 
+    /// The value of a variable and an operand of `[[` may be read once more, as the element of an
+    /// array; quotes do not keep a command in its subscript from being run then.
+    fn subscript(&mut self, node: Node<'_>) {
+        let text = self.of(node);
+        let written_otherwise = node.kind() == "ansi_c_string" && text.contains('\\');
+        if hides_command(text) || (written_otherwise && text.contains('[')) {
+            self.script.doubt("there may be a command in an array subscript");
+        }
+    }
+
     /// Finds the commands in a stretch of text that is not a command itself, and doubts it when
     /// there are signs of one that the grammar did not see.
     fn substitutions(&mut self, node: Node<'_>, depth: usize) {
@@ -438,7 +450,7 @@ impl<'t> Walk<'t, '_> {
         }
         match node.kind() {
             "command_substitution" | "process_substitution" => return self.node(node, depth + 1),
-            "raw_string" | "ansi_c_string" => return,
+            "raw_string" | "ansi_c_string" => return self.subscript(node),
             _ => {}
         }
         let children = self.children(node);
@@ -464,6 +476,10 @@ impl<'t> Walk<'t, '_> {
         }
     }
 }
+
+/// Nodes whose commands may run more than once.
+const REPEATED: &[&str] =
+    &["for_statement", "c_style_for_statement", "while_statement", "function_definition"];
 
 /// Nodes that are words.
 const WORDS: &[&str] = &[

@@ -70,6 +70,12 @@ pub(super) fn could_not_go_on(facts: &Facts) -> Option<Finding> {
         let why = "Hooks were to hold the agent, and it did not call them, so it was killed.";
         let change = "see why they are not run: `stablehand hooks status`; or leave out `--hooks`";
         (CauseKind::HooksInactive, seen, why, change)
+    } else if let Some(seen) = mark("tool_not_asked") {
+        let why =
+            "The agent ran a tool without asking, and the rules do not allow it, so it was killed.";
+        let change = "look at what the tool did; allow it by a rule, or see why the agent did not ask: \
+                      `stablehand hooks status`";
+        (CauseKind::NotAsked, seen, why, change)
     } else if let Some(seen) = mark("keeper_lost") {
         let why = "Somebody killed the process that keeps the agent's processes together.";
         let change =

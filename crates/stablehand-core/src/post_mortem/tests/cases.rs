@@ -48,6 +48,10 @@ fn ours() -> Vec<(Shows, Log)> {
             First(HooksInactive, Certain),
             Log::begun().note("hooks_inactive", "no hook").ended("internal"),
         ),
+        (
+            First(NotAsked, Certain),
+            Log::begun().note("tool_not_asked", "rm -rf x").ended("internal"),
+        ),
         (First(KeeperLost, Certain), Log::begun().note("keeper_lost", "gone").ended("internal")),
         (First(LogFailed, Certain), Log::begun().note("log_degraded", "full").ended("internal")),
         (First(Unfinished, Possible), Log::begun()),
