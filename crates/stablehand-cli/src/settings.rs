@@ -24,23 +24,22 @@ use std::sync::Arc;
 
 /// The flags of settings.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Settings")]
 pub struct SettingsArgs {
     /// A file that the agent is told before its first prompt; several are told in order. Also
     /// `[context]` in the settings
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Settings")]
     context: Vec<PathBuf>,
 
     /// A variable for the agent and its tools; also `[env]` in the settings
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Settings")]
     env: Vec<Variable>,
 
     /// Hold the agent to no policy, whatever the settings say
-    #[arg(long, conflicts_with = "policy")]
+    #[arg(long, conflicts_with = "policy", help_heading = "Settings")]
     pub no_policy: bool,
 
     /// Read neither the user's `config.toml` nor the project's `stablehand.toml`
-    #[arg(long)]
+    #[arg(long, help_heading = "Settings")]
     no_config: bool,
 }
 
