@@ -18,6 +18,7 @@ use stablehand_core::continuation::{ContinueRule, When};
 use stablehand_core::policy::Policy;
 use stablehand_core::settings::variable::{self, Variable};
 use stablehand_core::settings::{Settings, SettingsFile, Whose};
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -224,9 +225,9 @@ impl Held {
         };
         json!({
             "files": self.files,
-            "policy": self.policy.as_ref().map(|rules| &rules.files),
+            "policy": self.policy.as_ref().map(|rules| texts(&rules.files)),
             "context": {
-                "files": self.context.files,
+                "files": texts(&self.context.files),
                 "bytes": self.context.text.as_ref().map_or(0, String::len),
             },
             "env": self.env.iter().map(|variable| &variable.name).collect::<Vec<_>>(),
@@ -234,6 +235,10 @@ impl Held {
             "ignored": self.ignored,
         })
     }
+}
+
+fn texts(paths: &[PathBuf]) -> Vec<Cow<'_, str>> {
+    paths.iter().map(|path| path.to_string_lossy()).collect()
 }
 
 fn regex_text(pattern: &impl ToString) -> String {

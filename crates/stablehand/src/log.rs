@@ -402,7 +402,7 @@ impl Log {
         self.trouble = Some(Trouble { next_try: Instant::now() + RETRY });
         let fields = serde_json::json!({
             "error": error.to_string(),
-            "path": self.path,
+            "path": self.path.to_string_lossy(),
             "text": format!("the log cannot be written ({error}); going on in memory"),
         });
         // It goes behind what could not be written, and to the listener now.

@@ -39,6 +39,8 @@ mod log;
 #[cfg(test)]
 mod manage;
 #[cfg(test)]
+mod not_utf8;
+#[cfg(test)]
 mod policy;
 #[cfg(test)]
 mod post_mortem;
