@@ -10,7 +10,7 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::input;
 use crate::main_stablehand::PROGRAM;
-use crate::supervise::{Format, House, Settled, Setup};
+use crate::supervise::{Format, House, Results, Settled, Setup};
 use plan::RunPlan;
 use stablehand::driver::{self, RunReport, RunSpec};
 use stablehand::log::Durability;
@@ -111,6 +111,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         redaction: args.choice.redaction(),
         attendant: plan.attendant.clone(),
         index: args.choice.indexes(&env),
+        results: Results::New,
         client: false,
     };
     if first.terminal.is_some() {

@@ -66,8 +66,19 @@ pub struct Setup {
     pub attendant: Option<Attendant>,
     /// Whether the log is indexed while it grows.
     pub index: bool,
+    /// Which results text shows.
+    pub results: Results,
     /// Whether standard input is a client that speaks to the agent itself.
     pub client: bool,
+}
+
+/// Which results of turns are shown as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Results {
+    /// What was not said before in the turn.
+    New,
+    /// Those of turns in which nothing was said.
+    Lonely,
 }
 
 /// An invocation in progress.
@@ -172,6 +183,10 @@ impl House {
             Format::Quiet => None,
             Format::Text => {
                 let view = TextView::new(screen.clone(), text_shows_stderr);
+                let view = match setup.results {
+                    Results::New => view,
+                    Results::Lonely => view.with_lonely_results(),
+                };
                 Some(Box::new(Redacting::new(view, redaction)))
             }
             Format::Events => {
