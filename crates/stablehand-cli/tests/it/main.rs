@@ -45,6 +45,8 @@ mod policy;
 #[cfg(test)]
 mod post_mortem;
 #[cfg(test)]
+mod prompt_input;
+#[cfg(test)]
 mod redact;
 #[cfg(test)]
 mod reindex;
