@@ -190,7 +190,10 @@ impl Prompts {
                 Prompts::Plain(reader) => {
                     desk.screen.err(b"> ");
                     match wait_for_line(reader, desk)? {
-                        Prompt::Text(line) => line,
+                        Prompt::Text(line) => {
+                            desk.screen.line_was_typed();
+                            line
+                        }
                         other => return Ok(other),
                     }
                 }

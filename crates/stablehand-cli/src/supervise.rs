@@ -146,6 +146,7 @@ impl House {
         let attention = signals::watch(control.clone()).map_err(io)?;
         let shows_status = setup.status
             && env.stderr_is_terminal
+            && !env.dumb
             && !(env.stdout_is_terminal && setup.format == Format::StreamJson);
         let mut faces = Faces::default();
         if setup.client {
@@ -166,7 +167,9 @@ impl House {
         };
         let text_shows_stderr = shows_status && setup.format == Format::Text;
         if !text_shows_stderr {
-            faces.stderr = Some(pass(std::io::stderr().as_fd(), Stream::Stderr).map_err(io)?);
+            let sink = pass(std::io::stderr().as_fd(), Stream::Stderr).map_err(io)?;
+            let sink = if shows_status { sink.announced(screen.passes_by()) } else { sink };
+            faces.stderr = Some(sink);
         }
         let asking = match &setup.attendant {
             Some(attendant) => {

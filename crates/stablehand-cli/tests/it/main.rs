@@ -61,6 +61,8 @@ mod sessions;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
+mod status_line;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod talk;
