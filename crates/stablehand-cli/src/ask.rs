@@ -34,20 +34,19 @@ const REST: Duration = Duration::from_secs(1);
 
 /// Who answers questions, and how long they wait.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Approvals")]
 pub struct AskArgs {
     /// Ask nobody, even at a terminal: what a policy would ask is decided by its `unattended`
-    #[arg(long)]
+    #[arg(long, help_heading = "Approvals")]
     unattended: bool,
 
     /// How long a question waits for an answer; then it is decided as if nobody were there
     /// [default: for ever]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = "Approvals")]
     approval_timeout: Option<Duration>,
 
     /// A program answers instead of a person: JSON lines on this descriptor, which it opened for us.
     /// On a socket it is also told the questions
-    #[arg(long, value_name = "N", conflicts_with = "unattended")]
+    #[arg(long, value_name = "N", conflicts_with = "unattended", help_heading = "Approvals")]
     approve_fd: Option<i32>,
 }
 

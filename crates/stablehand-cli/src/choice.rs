@@ -111,7 +111,9 @@ pub struct ChoiceArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     stop_grace: Option<Duration>,
 
-    /// The prompt; several words are joined. Without it, standard input is read
+    /// The prompt; several words are joined. Without it, standard input is read. `run` also adds
+    /// standard input to a prompt, after an empty line; a `-` at the end waits for it however long it
+    /// takes
     #[arg(value_name = "PROMPT")]
     pub prompt: Vec<String>,
 

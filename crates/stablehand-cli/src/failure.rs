@@ -111,6 +111,9 @@ impl From<PlanError> for Failure {
             PlanError::OnlyAcp { .. } => {
                 Failure { code: USAGE, ..failure }.hint("leave out --transport")
             }
+            PlanError::FolderNotText { .. } => {
+                Failure { code: USAGE, ..failure }.hint("rename the folder, or work in another")
+            }
             PlanError::NoLatest { .. } => {
                 let hint = "name the session with --resume; `stablehand sessions ls` lists them";
                 Failure { code: USAGE, ..failure }.hint(hint)

@@ -1,14 +1,18 @@
 //! Prompts: from the arguments, from a pipe, from a person.
 
+mod piped;
+
 use crate::env::Env;
 use crate::failure::Failure;
+use crate::main_stablehand::PROGRAM;
 use crate::screen::Screen;
 use crate::signals::Attention;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use piped::{Patience, Piped};
 use rustyline::error::ReadlineError;
 use rustyline::{Behavior, Config, DefaultEditor};
 use stablehand::control::{Request, Requests};
-use std::io::{BufRead, BufReader, Read, Stdin};
+use std::io::{BufRead, BufReader, Read, Stdin, Write as _};
 use std::os::fd::AsFd;
 
 /// The one prompt of a run with `-p`: the arguments, or standard input to its end.
@@ -26,6 +30,76 @@ pub fn only_prompt(words: &[String], env: &Env) -> Result<String, Failure> {
         .map_err(|e| Failure::new(format!("failed to read the prompt from standard input: {e}")))?;
     let prompt = String::from_utf8_lossy(&bytes).trim().to_owned();
     if prompt.is_empty() { Err(no_prompt()) } else { Ok(prompt) }
+}
+
+/// The word that stands for standard input.
+const DASH: &str = "-";
+
+/// The prompt of `stablehand run`.
+#[derive(Debug)]
+pub struct RunPrompt {
+    /// What the agent is told.
+    pub bytes: Vec<u8>,
+    /// Standard input was open and sent nothing, so it was left unread.
+    left_open: bool,
+}
+
+impl RunPrompt {
+    /// Makes the prompt of the words and of standard input, which follows them after an empty line,
+    /// unchanged. Without words standard input is all of it; the word `-` at the end waits for it
+    /// however long it takes.
+    pub fn read(words: &[String], env: &Env) -> Result<RunPrompt, Failure> {
+        let (given, patience) = match words.split_last() {
+            Some((last, rest)) if last == DASH => (rest.join(" "), Patience::Endless),
+            _ => (words.join(" "), Patience::Bounded),
+        };
+        if given.trim().is_empty() {
+            if env.stdin_is_terminal && patience == Patience::Bounded {
+                return Err(no_prompt());
+            }
+            // There is nothing else that we could do.
+            let Piped::Bytes(bytes) = piped::read_all(Patience::Endless)? else {
+                return Err(no_prompt());
+            };
+            let bytes = bytes.trim_ascii().to_vec();
+            let prompt = RunPrompt { bytes, left_open: false };
+            return if prompt.bytes.is_empty() { Err(no_prompt()) } else { Ok(prompt) };
+        }
+        let mut prompt = RunPrompt { bytes: given.into_bytes(), left_open: false };
+        if patience == Patience::Bounded && !piped::is_redirected() {
+            return Ok(prompt);
+        }
+        match piped::read_all(patience)? {
+            Piped::Bytes(input) if input.trim_ascii().is_empty() => {}
+            Piped::Bytes(input) => {
+                prompt.bytes.extend_from_slice(b"\n\n");
+                prompt.bytes.extend_from_slice(&input);
+            }
+            Piped::Idle => {
+                prompt.left_open = true;
+                warn(
+                    "standard input is open, but nothing came; running without it",
+                    "add `-` after the prompt to wait for it, or `</dev/null` to leave it out",
+                );
+            }
+        }
+        Ok(prompt)
+    }
+
+    /// Says that something came too late, where that is so.
+    pub fn warn_if_late(&self) {
+        if self.left_open && piped::is_readable() {
+            warn(
+                "standard input sent something after the run had begun; the agent did not get it",
+                "add `-` after the prompt to wait for it",
+            );
+        }
+    }
+}
+
+fn warn(what: &str, hint: &str) {
+    let text = format!("{PROGRAM}: warning: {what}\n  hint: {hint}\n");
+    let _nobody_there = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// A prompt that a person types now; none where they think better of it.
@@ -116,7 +190,10 @@ impl Prompts {
                 Prompts::Plain(reader) => {
                     desk.screen.err(b"> ");
                     match wait_for_line(reader, desk)? {
-                        Prompt::Text(line) => line,
+                        Prompt::Text(line) => {
+                            desk.screen.line_was_typed();
+                            line
+                        }
                         other => return Ok(other),
                     }
                 }

@@ -19,61 +19,62 @@ pub enum Profile {
     CursorWrap,
 }
 
+/// Where the limits stand in the help. It is said with each flag: `next_help_heading` would also move
+/// whatever follows the limits below this heading.
+const HEADING: &str = "Limits (durations like 90s, 1m30s; defaults of the standard profile)";
+
 /// Limits on silence and on use.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
-#[command(
-    next_help_heading = "Limits (durations like 90s, 1m30s; defaults of the standard profile)"
-)]
 pub struct LimitArgs {
     /// The set of limits that the flags below start from [default: standard]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = HEADING)]
     profile: Option<Profile>,
 
     /// From the start to the first event [default: 60s]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = HEADING)]
     startup_timeout: Option<Duration>,
 
     /// From the first event to the model's first word [default: 5m, 15m for reasoning models]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = HEADING)]
     first_response_timeout: Option<Duration>,
 
     /// Silence while no tool runs [default: 5m, 15m for reasoning models]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = HEADING)]
     idle_timeout: Option<Duration>,
 
     /// What a tool gets on top of the timeout that it declared [default: 30s]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, help_heading = HEADING)]
     tool_grace: Option<Duration>,
 
     /// Silence of any tool that declared no timeout, instead of the limit of its class
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = HEADING)]
     tool_timeout: Option<Duration>,
 
     /// The same for one class of tools, as CLASS=DURATION; may be repeated [default: execute 10m,
     /// mcp 10m, sub-agent 1h, local 2m, fetch 5m, other 15m]
-    #[arg(long, value_name = "CLASS=DURATION", value_parser = class_limit)]
+    #[arg(long, value_name = "CLASS=DURATION", value_parser = class_limit, help_heading = HEADING)]
     class_timeout: Vec<(Class, Duration)>,
 
     /// The most that a tool's declared timeout is believed [default: 1h]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = HEADING)]
     tool_max: Option<Duration>,
 
     /// From the result to the exit of the process [default: 5s]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, help_heading = HEADING)]
     exit_grace: Option<Duration>,
 
     /// Silence after the answer while only background commands are left; then these are stopped
     /// [default: 30s]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, help_heading = HEADING)]
     background_grace: Option<Duration>,
 
     /// What the agent gets to deliver its result once its background commands were stopped
     /// [default: 30s]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, help_heading = HEADING)]
     result_grace: Option<Duration>,
 
     /// Signs of life without anything new [default: 30m]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = HEADING)]
     no_progress_timeout: Option<Duration>,
 
     /// How long the agent waits for a reader of our output while the disk is full [default: 5m]
@@ -81,36 +82,36 @@ pub struct LimitArgs {
     blocked_timeout: Option<Duration>,
 
     /// How often a silence may be extended because the agent's processes are busy [default: 3]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = HEADING)]
     max_extensions: Option<u32>,
 
     /// Stop an agent that gets the same result from the same call so many times in a row
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = HEADING)]
     livelock: Option<u32>,
 
     /// The whole run
-    #[arg(long, visible_alias = "max-time", value_name = "DURATION", value_parser = duration::parse_positive)]
+    #[arg(long, visible_alias = "max-time", value_name = "DURATION", value_parser = duration::parse_positive, help_heading = HEADING)]
     max_wall: Option<Duration>,
 
     /// Answers of the model
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = HEADING)]
     max_turns: Option<u64>,
 
     /// Tool calls
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = HEADING)]
     max_tool_calls: Option<u64>,
 
     /// Tokens, where the agent states them
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = HEADING)]
     max_tokens: Option<u64>,
 
     /// US dollars, where the agent states them
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", help_heading = HEADING)]
     max_cost: Option<f64>,
 
     /// What an open tool gets to finish after one of the five limits above was reached
     /// [default: 60s]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, help_heading = HEADING)]
     limit_grace: Option<Duration>,
 }
 

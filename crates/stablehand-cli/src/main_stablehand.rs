@@ -121,3 +121,56 @@ pub fn main() -> ExitCode {
     };
     crate::finish(PROGRAM, result)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// What stands below each heading of a command's help.
+    fn headings(command: &clap::Command) -> BTreeMap<&str, Vec<&str>> {
+        let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for arg in command.get_arguments() {
+            if let Some(heading) = arg.get_help_heading() {
+                found.entry(heading).or_default().push(arg.get_id().as_str());
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn options_stand_below_the_headings_they_belong_to() {
+        let limits =
+            <crate::limits::LimitArgs as clap::Args>::augment_args(clap::Command::new("x"));
+        let limits: Vec<_> = limits.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+        let log = &["log_dir", "log_level", "no_index", "log_sync", "log_required"][..];
+        let known: [(&str, &[&str]); 5] = [
+            ("Approvals", &["unattended", "approval_timeout", "approve_fd"]),
+            ("Log", log),
+            ("Secrets", &["redact_raw", "no_redact"]),
+            ("Settings", &["context", "env", "no_policy", "no_config"]),
+            ("Terminal", &["transport", "size", "exit_when_quiet"]),
+        ];
+        let mut commands = vec![Cli::command()];
+        let mut seen = 0;
+        while let Some(command) = commands.pop() {
+            for (heading, args) in headings(&command) {
+                let name = command.get_name();
+                let expected: Vec<&str> = match known.iter().find(|(known, _)| *known == heading) {
+                    Some((_, args)) => args.to_vec(),
+                    None if heading.starts_with("Limits") => {
+                        limits.iter().map(String::as_str).collect()
+                    }
+                    None => panic!("{name}: a heading that nobody knows: {heading}"),
+                };
+                assert!(
+                    args.iter().all(|arg| expected.contains(arg)),
+                    "{name}, {heading}: {args:?}"
+                );
+                seen += 1;
+            }
+            commands.extend(command.get_subcommands().cloned());
+        }
+        assert!(seen > 15, "{seen}");
+    }
+}

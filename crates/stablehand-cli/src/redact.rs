@@ -8,16 +8,15 @@ use std::sync::Arc;
 
 /// The flags.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Secrets")]
 pub struct RedactArgs {
     /// Also take what looks like a secret out of the raw records of the log. What the agent wrote is then
     /// passed on unchanged, but can no longer be replayed byte for byte
-    #[arg(long, conflicts_with = "no_redact")]
+    #[arg(long, conflicts_with = "no_redact", help_heading = "Secrets")]
     redact_raw: bool,
 
     /// Take nothing out: by default what looks like a secret is replaced in texts, events, messages
     /// and decision records
-    #[arg(long)]
+    #[arg(long, help_heading = "Secrets")]
     no_redact: bool,
 }
 

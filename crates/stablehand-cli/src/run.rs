@@ -8,9 +8,9 @@ use crate::ask::AskArgs;
 use crate::choice::ChoiceArgs;
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::input;
+use crate::input::RunPrompt;
 use crate::main_stablehand::PROGRAM;
-use crate::supervise::{Format, House, Settled, Setup};
+use crate::supervise::{Format, House, Results, Settled, Setup};
 use plan::RunPlan;
 use stablehand::driver::{self, RunReport, RunSpec};
 use stablehand::log::Durability;
@@ -91,9 +91,9 @@ impl RunArgs {
 /// Runs it; the exit status.
 pub fn main(args: &RunArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
-    let prompt = input::only_prompt(&args.choice.prompt, &env)?;
+    let prompt = RunPrompt::read(&args.choice.prompt, &env)?;
     let plan = RunPlan::new(args, &env)?;
-    let first = plan.spec(prompt.as_bytes(), plan.resume.clone())?;
+    let first = plan.spec(&prompt.bytes, plan.resume.clone())?;
     if args.dry_run {
         return plan::print(&first, &plan, args.choice.redaction().as_ref());
     }
@@ -111,6 +111,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         redaction: args.choice.redaction(),
         attendant: plan.attendant.clone(),
         index: args.choice.indexes(&env),
+        results: Results::New,
         client: false,
     };
     if first.terminal.is_some() {
@@ -123,8 +124,10 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         let fields = serde_json::json!({ "text": text });
         house.log.decide(Level::Warn, "setting_ignored", &fields, None);
     }
-    let code = supervise(args, &plan, &mut house, first, prompt.into_bytes());
-    house.close(code)
+    let code = supervise(args, &plan, &mut house, first, prompt.bytes.clone());
+    let code = house.close(code);
+    prompt.warn_if_late();
+    code
 }
 
 /// Runs, and runs again where that is allowed and safe, or where a rule has the agent go on.

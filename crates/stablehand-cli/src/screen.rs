@@ -1,20 +1,21 @@
 //! The terminal, shared by what we print and the status line below it.
 //!
 //! One lock: whoever prints takes the status line away first; the ticker puts it back when it has
-//! been quiet. Without a terminal there is no status line and this is a plain writer. While a person
-//! is asked something, everything else is kept back, so that the question stays whole. Everything that
-//! is ours on standard error passes here, so this is where secrets are taken out of it.
+//! been quiet, unless that would cover an unfinished line. Without a terminal there is no status line
+//! and this is a plain writer. While a person is asked something, everything else is kept back, so that
+//! the question stays whole. Everything that is ours on standard error passes here, so this is where
+//! secrets are taken out of it.
 
+mod last_line;
+mod status;
+
+use last_line::LastLine;
 use stablehand::driver::{StatusCell, StatusLine};
 use stablehand::redact::{Redaction, Redactor};
-use stablehand_core::event::Health;
-use stablehand_core::text;
-use stablehand_core::time::human;
-use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// How often the status line is drawn.
@@ -29,6 +30,13 @@ const WAITING: usize = 256;
 /// What our last words get to reach a slow terminal.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
+/// How wide a terminal is that does not say so.
+const USUAL_COLUMNS: usize = 80;
+
+/// So often, with a millisecond in between, the agent's own messages wait for their turn. Only a
+/// terminal that is stopped takes longer, and the driver must not wait for that.
+const TRIES: u32 = 5;
+
 /// So much is kept back while a question is shown; more is printed all the same.
 const KEPT_BACK: usize = 256 << 10;
 
@@ -38,13 +46,16 @@ const KEPT_BACK: usize = 256 << 10;
 /// finds the queue full is dropped; it is in the log.
 #[derive(Clone, Debug)]
 pub struct Screen {
-    drawn: Arc<Mutex<bool>>,
-    over: Arc<AtomicBool>,
+    line: Arc<Mutex<LastLine>>,
+    /// Counts the status lines that were begun or finished; the odd ones are drawn.
+    drawing: Arc<AtomicU64>,
     messages: SyncSender<Message>,
     redactor: Option<Arc<Redactor>>,
     held: Arc<Mutex<Held>>,
     /// Whether standard output is a terminal, on which it would be mixed with a question.
     out_is_terminal: bool,
+    /// Whether standard error is a terminal, which then is the same one.
+    err_is_terminal: bool,
 }
 
 /// What waits while a question is shown.
@@ -78,14 +89,16 @@ impl Screen {
     pub fn start(redaction: Option<&Redaction>) -> io::Result<Screen> {
         let (messages, inbox) = sync_channel(WAITING);
         let screen = Screen {
-            drawn: Arc::default(),
-            over: Arc::default(),
+            line: Arc::default(),
+            drawing: Arc::default(),
             messages,
             redactor: redaction.map(|redaction| Arc::clone(&redaction.redactor)),
             held: Arc::default(),
             out_is_terminal: io::stdout().is_terminal(),
+            err_is_terminal: io::stderr().is_terminal(),
         };
-        let (drawn, held) = (Arc::clone(&screen.drawn), Arc::clone(&screen.held));
+        let err_is_terminal = screen.err_is_terminal;
+        let (line, held) = (Arc::clone(&screen.line), Arc::clone(&screen.held));
         std::thread::Builder::new().name("messages".into()).spawn(move || {
             for message in inbox {
                 match message {
@@ -95,8 +108,15 @@ impl Screen {
                         if Held::keep(*on, err, &text) {
                             continue;
                         }
-                        clear(&drawn);
-                        let _nobody_there = io::stderr().lock().write_all(&text);
+                        if !err_is_terminal {
+                            let _nobody_there = io::stderr().lock().write_all(&text);
+                            continue;
+                        }
+                        let mut line = lock(&line);
+                        let mut bytes = line.fresh(columns());
+                        line.message(&text);
+                        bytes.extend_from_slice(&text);
+                        let _nobody_there = io::stderr().lock().write_all(&bytes);
                     }
                     Message::Flush(done) => {
                         let _tired_of_waiting = done.send(());
@@ -109,24 +129,56 @@ impl Screen {
 
     /// Prints to standard output, above the status line; for threads that may wait.
     pub fn out(&self, bytes: &[u8]) -> io::Result<()> {
-        // A program that reads us is not to wait for a person.
-        let mut held = self.out_is_terminal.then(|| self.lock_held());
-        if let Some(Held { on, out, .. }) = held.as_deref_mut()
-            && Held::keep(*on, out, bytes)
-        {
+        if !self.out_is_terminal {
+            // A program that reads us is not to wait for a person, and the status line is elsewhere.
+            let mut out = io::stdout().lock();
+            out.write_all(bytes)?;
+            return out.flush();
+        }
+        let mut held = self.lock_held();
+        let Held { on, out, .. } = &mut *held;
+        if Held::keep(*on, out, bytes) {
             return Ok(());
         }
-        clear(&self.drawn);
+        let mut line = lock(&self.line);
+        erase(&mut line);
         let mut out = io::stdout().lock();
-        out.write_all(bytes)?;
+        out.write_all(line.text(bytes))?;
         out.flush()
     }
 
     /// Keeps everything else back until the question is over.
     pub fn hold(&self) -> Hold<'_> {
         self.lock_held().on = true;
-        clear(&self.drawn);
+        let fresh = lock(&self.line).fresh(columns());
+        let _nobody_there = io::stderr().lock().write_all(&fresh);
         Hold { screen: self }
+    }
+
+    /// Takes note that a person has typed a line, which ends the line of a prompt.
+    pub fn line_was_typed(&self) {
+        lock(&self.line).ended();
+    }
+
+    /// Returns what takes note of the agent's own messages, which pass by on their way to the same
+    /// terminal: it tells what to write before them.
+    pub fn passes_by(&self) -> impl FnMut(&[u8]) -> &'static [u8] + Send + 'static {
+        let line = Arc::clone(&self.line);
+        move |bytes| {
+            for _ in 0..TRIES {
+                let mut line = match line.try_lock() {
+                    Ok(line) => line,
+                    Err(TryLockError::Poisoned(line)) => line.into_inner(),
+                    Err(TryLockError::WouldBlock) => {
+                        std::thread::sleep(Duration::from_millis(1));
+                        continue;
+                    }
+                };
+                line.message(bytes);
+                return line.erase(columns());
+            }
+            b""
+        }
     }
 
     fn lock_held(&self) -> MutexGuard<'_, Held> {
@@ -152,11 +204,11 @@ impl Screen {
 
     /// Starts to draw the status line on standard error until [`finish`](Self::finish).
     pub fn draw(&self, cell: StatusCell) -> io::Result<()> {
-        self.over.store(false, Ordering::SeqCst);
+        let mine = self.drawing.fetch_add(1, Ordering::SeqCst) + 1;
         let screen = self.clone();
         std::thread::Builder::new().name("status".into()).spawn(move || {
             let mut beat = 0;
-            while !screen.over.load(Ordering::SeqCst) {
+            while screen.drawing.load(Ordering::SeqCst) == mine {
                 std::thread::sleep(RHYTHM);
                 beat += 1;
                 let status = cell.get().filter(|status| status.heard.elapsed() > QUIET);
@@ -166,7 +218,7 @@ impl Screen {
                     {
                         *tool = redactor.redact(tool).into_owned();
                     }
-                    screen.show(&status, beat);
+                    screen.show(&status, beat, mine);
                 }
             }
         })?;
@@ -175,19 +227,19 @@ impl Screen {
 
     /// Takes the status line away for good.
     pub fn finish(&self) {
-        self.over.store(true, Ordering::SeqCst);
-        clear(&self.drawn);
+        self.drawing.fetch_add(1, Ordering::SeqCst);
+        erase(&mut lock(&self.line));
     }
 
-    fn show(&self, status: &StatusLine, beat: usize) {
+    fn show(&self, status: &StatusLine, beat: usize, mine: u64) {
         let held = self.lock_held();
-        let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.on || self.over.load(Ordering::SeqCst) {
+        let mut line = lock(&self.line);
+        if held.on || self.drawing.load(Ordering::SeqCst) != mine {
             return;
         }
-        let line = format!("\r\x1b[2K\x1b[2m{}\x1b[0m", describe(status, beat));
-        let _nobody_there = io::stderr().lock().write_all(line.as_bytes());
-        *drawn = true;
+        if let Some(bytes) = line.draw(&status::Shown::of(status, beat), columns()) {
+            let _nobody_there = io::stderr().lock().write_all(&bytes);
+        }
     }
 }
 
@@ -200,7 +252,6 @@ pub struct Hold<'s> {
 impl Hold<'_> {
     /// Prints a part of the question. It may wait for the terminal, as the person does.
     pub fn say(&self, text: &str) {
-        clear(&self.screen.drawn);
         let _nobody_there = io::stderr().lock().write_all(text.as_bytes());
     }
 }
@@ -210,48 +261,31 @@ impl Drop for Hold<'_> {
         let mut held = self.screen.lock_held();
         held.on = false;
         let (out, err) = (std::mem::take(&mut held.out), std::mem::take(&mut held.err));
+        // A question ends with a newline, ours or that of the person.
+        let mut line = lock(&self.screen.line);
+        line.ended();
+        line.message(&err);
         let _nobody_there = io::stderr().lock().write_all(&err);
+        let out = line.text(&out);
         let mut stdout = io::stdout().lock();
-        let _nobody_there = stdout.write_all(&out).and_then(|()| stdout.flush());
+        let _nobody_there = stdout.write_all(out).and_then(|()| stdout.flush());
     }
+}
+
+fn lock(line: &Mutex<LastLine>) -> MutexGuard<'_, LastLine> {
+    line.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes the status line away, where there is one.
-fn clear(drawn: &Mutex<bool>) {
-    let mut drawn = drawn.lock().unwrap_or_else(PoisonError::into_inner);
-    if std::mem::take(&mut *drawn) {
-        let _nobody_there = io::stderr().lock().write_all(b"\r\x1b[2K");
+fn erase(line: &mut LastLine) {
+    let bytes = line.erase(columns());
+    if !bytes.is_empty() {
+        let _nobody_there = io::stderr().lock().write_all(bytes);
     }
 }
 
-/// What it is doing, for how long, and how long it has been quiet.
-fn describe(status: &StatusLine, beat: usize) -> String {
-    const SPIN: [char; 4] = ['◐', '◓', '◑', '◒'];
-    let spin = SPIN.get(beat % SPIN.len()).copied().unwrap_or('•');
-    let doing = match (&status.health, &status.tool) {
-        (Health::AwaitingPrompt, _) => "waiting for a prompt".to_owned(),
-        (Health::AwaitingApproval, _) => "waiting for an answer".to_owned(),
-        (Health::Finishing, _) => "finishing".to_owned(),
-        (Health::Stalled, _) => "stopping".to_owned(),
-        (_, Some((tool, 1))) => text::excerpt(tool.as_bytes(), 48),
-        (_, Some((tool, n))) => {
-            format!("{} and {} more", text::excerpt(tool.as_bytes(), 40), n - 1)
-        }
-        (Health::Starting, None) => "starting".to_owned(),
-        (_, None) => "thinking".to_owned(),
-    };
-    let mut line = format!("{spin} {doing} · {}", human(status.since.elapsed()));
-    let quiet = status.heard.elapsed();
-    if quiet.as_secs() >= 2 && status.since.elapsed().saturating_sub(quiet).as_secs() >= 2 {
-        let _infallible = write!(line, " · quiet for {}", human(quiet));
-    }
-    if status.tool_calls > 0 {
-        let s = if status.tool_calls == 1 { "" } else { "s" };
-        let _infallible = write!(line, " · {} tool call{s}", status.tool_calls);
-    }
-    if status.tokens > 0 {
-        let _infallible = write!(line, " · {} tokens", status.tokens);
-    }
-    let _infallible = write!(line, " · {} in all", human(status.began.elapsed()));
-    line
+/// How wide the terminal is now, which may change at any time.
+fn columns() -> usize {
+    let size = terminal_size::terminal_size_of(io::stderr());
+    size.map_or(USUAL_COLUMNS, |(width, _)| usize::from(width.0))
 }

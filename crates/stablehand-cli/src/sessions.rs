@@ -30,6 +30,8 @@ mod tools;
 mod tune;
 mod when;
 
+pub(crate) use grid::cut;
+
 use crate::failure::Failure;
 use std::ffi::OsString;
 

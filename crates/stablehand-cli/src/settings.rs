@@ -18,29 +18,29 @@ use stablehand_core::continuation::{ContinueRule, When};
 use stablehand_core::policy::Policy;
 use stablehand_core::settings::variable::{self, Variable};
 use stablehand_core::settings::{Settings, SettingsFile, Whose};
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The flags of settings.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Settings")]
 pub struct SettingsArgs {
     /// A file that the agent is told before its first prompt; several are told in order. Also
     /// `[context]` in the settings
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Settings")]
     context: Vec<PathBuf>,
 
     /// A variable for the agent and its tools; also `[env]` in the settings
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Settings")]
     env: Vec<Variable>,
 
     /// Hold the agent to no policy, whatever the settings say
-    #[arg(long, conflicts_with = "policy")]
+    #[arg(long, conflicts_with = "policy", help_heading = "Settings")]
     pub no_policy: bool,
 
     /// Read neither the user's `config.toml` nor the project's `stablehand.toml`
-    #[arg(long)]
+    #[arg(long, help_heading = "Settings")]
     no_config: bool,
 }
 
@@ -225,9 +225,9 @@ impl Held {
         };
         json!({
             "files": self.files,
-            "policy": self.policy.as_ref().map(|rules| &rules.files),
+            "policy": self.policy.as_ref().map(|rules| texts(&rules.files)),
             "context": {
-                "files": self.context.files,
+                "files": texts(&self.context.files),
                 "bytes": self.context.text.as_ref().map_or(0, String::len),
             },
             "env": self.env.iter().map(|variable| &variable.name).collect::<Vec<_>>(),
@@ -235,6 +235,10 @@ impl Held {
             "ignored": self.ignored,
         })
     }
+}
+
+fn texts(paths: &[PathBuf]) -> Vec<Cow<'_, str>> {
+    paths.iter().map(|path| path.to_string_lossy()).collect()
 }
 
 fn regex_text(pattern: &impl ToString) -> String {

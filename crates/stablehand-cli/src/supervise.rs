@@ -66,8 +66,19 @@ pub struct Setup {
     pub attendant: Option<Attendant>,
     /// Whether the log is indexed while it grows.
     pub index: bool,
+    /// Which results text shows.
+    pub results: Results,
     /// Whether standard input is a client that speaks to the agent itself.
     pub client: bool,
+}
+
+/// Which results of turns are shown as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Results {
+    /// What was not said before in the turn.
+    New,
+    /// Those of turns in which nothing was said.
+    Lonely,
 }
 
 /// An invocation in progress.
@@ -135,6 +146,7 @@ impl House {
         let attention = signals::watch(control.clone()).map_err(io)?;
         let shows_status = setup.status
             && env.stderr_is_terminal
+            && !env.dumb
             && !(env.stdout_is_terminal && setup.format == Format::StreamJson);
         let mut faces = Faces::default();
         if setup.client {
@@ -155,7 +167,9 @@ impl House {
         };
         let text_shows_stderr = shows_status && setup.format == Format::Text;
         if !text_shows_stderr {
-            faces.stderr = Some(pass(std::io::stderr().as_fd(), Stream::Stderr).map_err(io)?);
+            let sink = pass(std::io::stderr().as_fd(), Stream::Stderr).map_err(io)?;
+            let sink = if shows_status { sink.announced(screen.passes_by()) } else { sink };
+            faces.stderr = Some(sink);
         }
         let asking = match &setup.attendant {
             Some(attendant) => {
@@ -172,6 +186,10 @@ impl House {
             Format::Quiet => None,
             Format::Text => {
                 let view = TextView::new(screen.clone(), text_shows_stderr);
+                let view = match setup.results {
+                    Results::New => view,
+                    Results::Lonely => view.with_lonely_results(),
+                };
                 Some(Box::new(Redacting::new(view, redaction)))
             }
             Format::Events => {

@@ -126,7 +126,7 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
         attention: &attention,
         notes: &notes,
         asking,
-        status: env.stderr_is_terminal && args.output_format == Shows::Text,
+        status: env.stderr_is_terminal && !env.dumb && args.output_format == Shows::Text,
     };
     let signal = talk.run(&mut prompts, first.is_some())?;
     talk.handle.finish();

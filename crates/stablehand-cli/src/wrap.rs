@@ -12,7 +12,7 @@ use crate::env::Env;
 use crate::failure::{self, Failure};
 use crate::input;
 use crate::redact::RedactArgs;
-use crate::supervise::{Format, House, Settled, Setup};
+use crate::supervise::{Format, House, Results, Settled, Setup};
 use stablehand::agent::{Agent, Form, Plan, PlanRequest};
 use stablehand::continuation::Continuations;
 use stablehand::driver::{self, Approvals, RunReport, RunSpec, Stages};
@@ -67,6 +67,8 @@ pub fn main(args: WrapArgs) -> Result<u8, Failure> {
         redaction: RedactArgs::default().redaction(&args.extra),
         attendant: None,
         index: !env.no_index,
+        // Its text is a contract: the agent's messages.
+        results: Results::Lonely,
         client: false,
     };
     let first = args.prompt.join(" ");

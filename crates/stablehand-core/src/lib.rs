@@ -38,6 +38,7 @@ pub mod text;
 pub mod time;
 pub mod timeline;
 pub mod transcript;
+pub mod unsaid;
 pub mod wish;
 pub mod words;
 

@@ -43,7 +43,8 @@ pub fn main() -> ExitCode {
         return code;
     }
     perform::end_after(LONGEST_LIFE);
-    let arguments: Vec<String> = std::env::args().collect();
+    let arguments = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let arguments: Vec<String> = arguments.collect();
     let record = Record::begin(std::env::var_os(RECORD_VARIABLE).map(PathBuf::from), &arguments);
     let dialect = std::env::var(DIALECT_VARIABLE).ok().and_then(|name| Dialect::by_name(&name));
     let dialect = dialect.unwrap_or(Dialect::Cursor);

@@ -178,7 +178,9 @@ impl TestEnv {
             variables: Vec::new(),
             stdin: Input::Bytes(Vec::new()),
             output: Output::Collect,
+            stdout: None,
             stderr: None,
+            directory: None,
             deadline: Duration::from_secs(20),
         }
     }
@@ -321,7 +323,9 @@ pub struct Run<'e> {
     variables: Vec<(String, String)>,
     stdin: Input,
     output: Output,
+    stdout: Option<Stdio>,
     stderr: Option<Stdio>,
+    directory: Option<PathBuf>,
     deadline: Duration,
 }
 
@@ -402,6 +406,20 @@ impl<'e> Run<'e> {
         self
     }
 
+    /// Standard output to a terminal; what is written there is not in [`Finished`].
+    #[must_use]
+    pub fn stdout_terminal(mut self, terminal: impl Into<Stdio>) -> Self {
+        self.stdout = Some(terminal.into());
+        self
+    }
+
+    /// Where it is run, instead of [`TestEnv::work`].
+    #[must_use]
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = Some(directory.into());
+        self
+    }
+
     /// Leaves standard output unread until the test takes it with [`Running::take_stdout`].
     #[must_use]
     pub fn stdout_unread(mut self) -> Self {
@@ -438,7 +456,8 @@ impl<'e> Run<'e> {
         for (name, value) in &self.flags {
             command.arg(name).arg(value);
         }
-        command.args(&self.args).current_dir(self.env.work());
+        let directory = self.directory.unwrap_or_else(|| self.env.work());
+        command.args(&self.args).current_dir(directory);
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -448,7 +467,8 @@ impl<'e> Run<'e> {
             .env(SCRIPT_VARIABLE, self.env.path("script"))
             .env(RECORD_VARIABLE, self.env.record_dir())
             .envs(self.variables);
-        command.stdout(Stdio::piped()).stderr(self.stderr.unwrap_or_else(Stdio::piped));
+        command.stdout(self.stdout.unwrap_or_else(Stdio::piped));
+        command.stderr(self.stderr.unwrap_or_else(Stdio::piped));
         Running::start(self.env, command, self.stdin, self.output, self.deadline)
     }
 

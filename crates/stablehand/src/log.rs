@@ -334,7 +334,7 @@ impl Log {
         let text = format!(
             "another program truncated the log ({bytes} bytes are gone); the run goes on, and so does the log"
         );
-        let fields = serde_json::json!({ "bytes": bytes, "path": self.path.get(), "text": text });
+        let fields = serde_json::json!({ "bytes": bytes, "path": self.path.get().to_string_lossy(), "text": text });
         if !self.header.is_null() {
             let header = self.header.clone();
             self.decide(Level::Debug, "log_opened", &header, None);
@@ -477,7 +477,7 @@ impl Log {
         self.trouble = Some(Trouble { next_try: Instant::now() + RETRY });
         let fields = serde_json::json!({
             "error": error.to_string(),
-            "path": self.path.get(),
+            "path": self.path.get().to_string_lossy(),
             "text": format!("the log cannot be written ({error}); going on in memory"),
         });
         // It goes behind what could not be written, and to the listener now.

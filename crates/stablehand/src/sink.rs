@@ -35,6 +35,18 @@ pub struct PassThrough {
     sent: u64,
     hash: Option<Sha256>,
     apart: Option<Box<Apart>>,
+    announces: Option<Announces>,
+}
+
+/// Is told of every chunk before it is written, and returns what to write before it.
+struct Announces(Box<Before>);
+
+type Before = dyn FnMut(&[u8]) -> &'static [u8] + Send;
+
+impl std::fmt::Debug for Announces {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Announces")
+    }
 }
 
 /// What a pass-through has that does not read the log.
@@ -79,7 +91,26 @@ impl PassThrough {
     /// Passes the agent's `stream` on to a descriptor of ours.
     pub fn new(target: OwnedFd, stream: Stream) -> std::io::Result<Self> {
         let output = Output::new(target)?;
-        Ok(PassThrough { output, stream, state: State::Live, sent: 0, hash: None, apart: None })
+        Ok(PassThrough {
+            output,
+            stream,
+            state: State::Live,
+            sent: 0,
+            hash: None,
+            apart: None,
+            announces: None,
+        })
+    }
+
+    /// Asks `before` what to write before each chunk: whoever draws something of its own on the same
+    /// terminal erases it there. It is written once, as far as the terminal takes it, and not counted.
+    #[must_use]
+    pub fn announced(
+        mut self,
+        before: impl FnMut(&[u8]) -> &'static [u8] + Send + 'static,
+    ) -> Self {
+        self.announces = Some(Announces(Box::new(before)));
+        self
     }
 
     /// Also keeps a digest of what was written, for `--verify`.
@@ -121,6 +152,7 @@ impl PassThrough {
         if bytes.is_empty() || !matches!(self.state, State::Live) {
             return; // Behind: it will come to these bytes through the log.
         }
+        self.announce(bytes);
         match self.output.write(bytes) {
             Ok(n) => {
                 self.count(n, bytes);
@@ -132,8 +164,21 @@ impl PassThrough {
         }
     }
 
+    #[inline]
+    fn announce(&mut self, bytes: &[u8]) {
+        if let Some(Announces(before)) = &mut self.announces {
+            let first = before(bytes);
+            if !first.is_empty() {
+                let _full_or_gone = self.output.write(first);
+            }
+        }
+    }
+
     #[cold]
     fn chunk_apart(&mut self, bytes: &[u8]) {
+        if let State::Live = self.state {
+            self.announce(bytes);
+        }
         let Some(apart) = &mut self.apart else { return };
         let bytes = apart.redact(bytes);
         let mut rest = bytes.as_ref();

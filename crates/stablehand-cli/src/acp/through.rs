@@ -8,7 +8,7 @@ use crate::choice::{self, ChoiceArgs};
 use crate::env::Env;
 use crate::failure::{self, Failure};
 use crate::main_stablehand::PROGRAM;
-use crate::supervise::{Format, House, Settled, Setup};
+use crate::supervise::{Format, House, Results, Settled, Setup};
 use stablehand::agent::{Agent, Form};
 use stablehand::continuation::Continuations;
 use stablehand::driver::{self, Approvals, RunReport, RunSpec};
@@ -109,6 +109,7 @@ fn setup(choice: &ChoiceArgs, log_dir: std::path::PathBuf, env: &Env) -> Setup {
         redaction: choice.redaction(),
         attendant: None,
         index: choice.indexes(env),
+        results: Results::New,
         client: true,
     }
 }

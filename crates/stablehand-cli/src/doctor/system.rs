@@ -112,7 +112,7 @@ fn terminal(env: &Env) -> Finding {
     }
     let width = terminal_size::terminal_size().map_or(0, |(width, _)| width.0);
     if kind.is_empty() || kind == "dumb" {
-        let text = "TERM is not set, or dumb: the status line may look odd";
+        let text = "TERM is not set, or dumb: no status line";
         return Finding::new("terminal", Level::Note, text).fix("export TERM=xterm-256color");
     }
     Finding::ok("terminal", format!("{kind}, {width} columns"))

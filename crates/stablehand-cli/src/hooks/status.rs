@@ -147,12 +147,11 @@ impl Place {
 
     fn json(&self) -> Value {
         let finding = |f: &Finding| json!({ "line": f.line, "text": f.text, "voids": f.voids });
-        let other =
-            |(program, can): &(PathBuf, bool)| json!({ "program": program, "can_be_started": can });
+        let other = |(program, can): &(PathBuf, bool)| json!({ "program": program.to_string_lossy(), "can_be_started": can });
         json!({
             "agent": self.agent.name(),
             "scope": self.scope_word(),
-            "path": self.path,
+            "path": self.path.to_string_lossy(),
             "state": self.state.word().0.replace(' ', "_"),
             "missing": self.missing,
             "other_programs": self.other_programs.iter().map(other).collect::<Vec<_>>(),
@@ -235,7 +234,7 @@ pub(crate) fn repair_words(repaired: &Repaired) -> String {
 
 fn repair_json(repaired: &Repaired) -> Value {
     json!({
-        "path": repaired.path,
+        "path": repaired.path.to_string_lossy(),
         "ok": repaired.result.is_ok(),
         "text": repair_words(repaired),
     })

@@ -105,7 +105,7 @@ impl Portrait {
         json!({
             "agent": self.agent.name(),
             "installed": self.program.is_some(),
-            "program": self.program,
+            "program": self.program.as_ref().map(|program| program.to_string_lossy()),
             "version": self.version,
             "login": self.login,
             "model": self.model,

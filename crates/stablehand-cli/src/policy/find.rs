@@ -78,11 +78,22 @@ impl Sources {
     }
 
     /// The workspace, absolute.
+    ///
+    /// Rules compare paths as text. A name that is not UTF-8 has no exact text, and links in such a
+    /// folder could not be followed, so no policy could hold an agent there.
     pub(crate) fn workspace(&self) -> Result<PathBuf, Failure> {
         let here = self.workspace.as_deref().unwrap_or(Path::new("."));
-        here.canonicalize().map_err(|error| {
+        let folder = here.canonicalize().map_err(|error| {
             Failure::new(format!("failed to find the folder `{}`: {error}", here.display()))
-        })
+        })?;
+        if folder.to_str().is_none() {
+            let folder = folder.display();
+            return Err(Failure::usage(format!(
+                "cannot apply a policy in the folder `{folder}`: its path is not UTF-8"
+            ))
+            .hint("rename the folder, or run without a policy (--no-policy)"));
+        }
+        Ok(folder)
     }
 
     /// The files that hold, lowest first.

@@ -1,8 +1,8 @@
 //! Events as text for a person: what the agent says, and a line for each tool.
 //!
 //! Everything an agent says is hostile to a terminal, so all of it goes through
-//! `stablehand_core::text::plain`. System lines and results are not shown; the answer has been shown
-//! already when the result comes. Thinking is shown in a run with hooks, in a line each time: whoever
+//! `stablehand_core::text::plain`. System lines are not shown, and of a result only what has not been
+//! said before: some agents tell their answer there alone. Thinking is shown in a run with hooks, in a line each time: whoever
 //! wants to hear everything gets it.
 
 use super::Surface;
@@ -13,6 +13,7 @@ use stablehand_core::event::{EventKind, ItemBody, Outcome, TextRole, Tool, ToolI
 use stablehand_core::id::{CallId, ItemId, RunId};
 use stablehand_core::text::plain;
 use stablehand_core::time::UnixMillis;
+use stablehand_core::unsaid::Unsaid;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io;
@@ -26,6 +27,10 @@ pub struct TextView<S = Screen> {
     at_line_start: bool,
     /// Messages of which something was shown already.
     shown: Option<ItemId>,
+    /// What was said in the turn, so that a result does not say it again.
+    unsaid: Unsaid,
+    /// Whether a result is shown although something else was said in its turn.
+    results: bool,
     started: HashMap<CallId, UnixMillis>,
     /// Questions of the agent that are open.
     asked: HashMap<String, String>,
@@ -46,6 +51,8 @@ impl<S: Surface> TextView<S> {
             buffer: String::new(),
             at_line_start: true,
             shown: None,
+            unsaid: Unsaid::default(),
+            results: true,
             started: HashMap::new(),
             asked: HashMap::new(),
             run: None,
@@ -59,6 +66,13 @@ impl<S: Surface> TextView<S> {
     #[must_use]
     pub fn with_prompts(mut self) -> Self {
         self.prompts = true;
+        self
+    }
+
+    /// Shows a result only where nothing was said in its turn.
+    #[must_use]
+    pub fn with_lonely_results(mut self) -> Self {
+        self.results = false;
         self
     }
 
@@ -196,6 +210,8 @@ pub(crate) fn one_line(text: &str) -> String {
 
 impl<S: Surface> Show for TextView<S> {
     fn event(&mut self, event: &Event) -> io::Result<()> {
+        let has_text = self.unsaid.has_text();
+        let result = self.unsaid.take(&event.event).filter(|_| self.results || !has_text);
         match &event.event {
             EventKind::ProcessSpawned { .. } => self.begin_run(&event.run),
             // What an agent wrote down itself begins without a process.
@@ -260,7 +276,14 @@ impl<S: Surface> Show for TextView<S> {
                 let (prompt, by) = (one_line(prompt), one_line(by));
                 self.line(&format!("↻ {prompt} ({count} of {max}, by {by})"));
             }
-            EventKind::TurnEnded { .. } => self.asked.clear(),
+            EventKind::TurnEnded { .. } => {
+                self.asked.clear();
+                if let Some(text) = result {
+                    self.end_line();
+                    self.say(text);
+                    self.end_line();
+                }
+            }
             EventKind::ProcessStderr { text } if self.stderr => {
                 self.pause()?;
                 self.screen.err(format!("{}\n", plain(text)).as_bytes());

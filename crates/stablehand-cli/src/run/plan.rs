@@ -255,7 +255,7 @@ pub(super) fn print(
         "program": argv.first(),
         "args": argv.get(1..),
         "env": env,
-        "cwd": spec.launch.cwd,
+        "cwd": spec.launch.cwd.as_ref().map(|folder| folder.to_string_lossy()),
         "tools_seen": match plan.agent.row().tools {
             ToolsSeen::BeginningAndEnd => "when they begin and when they end",
             ToolsSeen::AfterTheFact => "only when they are over",
@@ -268,7 +268,7 @@ pub(super) fn print(
         "stdin": stdin,
         "dialect": spec.dialect.name(),
         "resume": spec.resumed_from,
-        "log_dir": plan.log_dir,
+        "log_dir": plan.log_dir.to_string_lossy(),
         "observe_only": spec.observe_only,
         "settings": plan.settings.describe(plan.agent),
         "limits": {

@@ -23,21 +23,20 @@ pub(super) enum TransportName {
 
 /// How the agent is connected.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Terminal")]
 pub(super) struct TerminalArgs {
     /// How we talk with the agent: pipe (the prompt, then its output), two-way (it may also ask us
     /// while it works; claude, codex and demo can), or pty (a terminal, for what only works at one)
     #[arg(long, value_enum, value_name = "pipe|two-way|pty", default_value_t = TransportName::Pipe,
-          hide_possible_values = true)]
+          hide_possible_values = true, help_heading = "Terminal")]
     transport: TransportName,
 
     /// The size of the agent's terminal [default: that of ours, or 120x40]
-    #[arg(long, value_name = "COLSxROWS", value_parser = size)]
+    #[arg(long, value_name = "COLSxROWS", value_parser = size, help_heading = "Terminal")]
     size: Option<TerminalSize>,
 
     /// Ask the agent to leave once it has written nothing for so long; a run that ends so is
     /// a success
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = "Terminal")]
     exit_when_quiet: Option<Duration>,
 }
 

@@ -185,7 +185,7 @@ impl Grid {
 }
 
 /// The beginning of a text, in so many cells, with `…` where something is left out.
-pub(super) fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

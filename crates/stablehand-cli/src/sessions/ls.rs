@@ -76,7 +76,7 @@ struct Object<'a> {
     spent: Spent,
     tokens: Option<Tokens>,
     cost_usd: Option<f64>,
-    logs: &'a [PathBuf],
+    logs: Vec<Cow<'a, str>>,
 }
 
 /// Runs it.
@@ -222,7 +222,7 @@ fn object(it: &Listed) -> Object<'_> {
         spent: session.spent,
         tokens: session.spent.tokens.map(|tokens| Tokens { cost_usd: None, ..tokens }),
         cost_usd: session.spent.tokens.and_then(|tokens| tokens.cost_usd),
-        logs: &session.logs,
+        logs: session.logs.iter().map(|log| log.to_string_lossy()).collect(),
     }
 }
 

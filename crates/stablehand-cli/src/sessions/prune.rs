@@ -159,7 +159,7 @@ fn object(plan: &Plan, dry_run: bool) -> Value {
             .flat_map(|log| &log.runs)
             .map(|run| json!({ "agent": run.agent, "id": run.chat, "outcome": run.outcome }));
         json!({
-            "log": known.path,
+            "log": known.path.to_string_lossy(),
             "bytes": known.bytes,
             "last_at": known.last().rfc3339(),
             "runs": sessions.collect::<Vec<_>>(),

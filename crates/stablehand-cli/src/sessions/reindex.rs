@@ -58,14 +58,14 @@ pub(super) fn main(args: &ReindexArgs) -> Result<u8, Failure> {
     })?;
     if args.json {
         let object = serde_json::json!({
-            "index": folder.join(FILE),
+            "index": folder.join(FILE).to_string_lossy(),
             "logs": summary.logs,
             "runs": summary.runs,
             "passages": summary.passages,
             "read_bytes": summary.read_bytes,
             "index_bytes": summary.index_bytes,
             "unreadable": done.unreadable.iter().map(|(path, why)| {
-                serde_json::json!({ "path": path, "error": why })
+                serde_json::json!({ "path": path.to_string_lossy(), "error": why })
             }).collect::<Vec<_>>(),
             "duration_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         });

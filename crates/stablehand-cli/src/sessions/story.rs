@@ -12,6 +12,7 @@ use stablehand_core::event::{
 };
 use stablehand_core::id::{ItemId, RunId};
 use stablehand_core::time::UnixMillis;
+use stablehand_core::unsaid::Unsaid;
 use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
@@ -27,6 +28,8 @@ pub(super) struct Story {
     asked: HashMap<String, usize>,
     /// The present run.
     run: Option<RunId>,
+    /// What was said in the turn, so that a result does not say it again.
+    unsaid: Unsaid,
 }
 
 /// One thing that happened.
@@ -207,6 +210,9 @@ impl Story {
 
     fn take(&mut self, event: &Event) {
         let at = UnixMillis::from_rfc3339(&event.at).unwrap_or_default();
+        if let Some(text) = self.unsaid.take(&event.event) {
+            self.add(at, What::Said(text.to_owned()));
+        }
         match &event.event {
             EventKind::ProcessSpawned { argv, .. } => self.begin_run(&event.run, argv, at),
             // What an agent wrote down itself begins without a process.

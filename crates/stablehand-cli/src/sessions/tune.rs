@@ -85,7 +85,7 @@ pub(super) fn main(args: &TuneArgs) -> Result<u8, Failure> {
     let groups = grouped(&runs);
     if args.json {
         return print_json(&serde_json::json!({
-            "folder": folder,
+            "folder": folder.to_string_lossy(),
             "logs": logs.len(),
             "enough": ENOUGH,
             "groups": groups,

@@ -39,9 +39,13 @@ mod log;
 #[cfg(test)]
 mod manage;
 #[cfg(test)]
+mod not_utf8;
+#[cfg(test)]
 mod policy;
 #[cfg(test)]
 mod post_mortem;
+#[cfg(test)]
+mod prompt_input;
 #[cfg(test)]
 mod redact;
 #[cfg(test)]
@@ -56,6 +60,8 @@ mod run;
 mod sessions;
 #[cfg(test)]
 mod settings;
+#[cfg(test)]
+mod status_line;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

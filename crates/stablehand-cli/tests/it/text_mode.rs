@@ -1,6 +1,12 @@
 //! `--output-format text`: what a person sees, and that hostile content shows nothing else.
 
-use crate::support::{PROMPT, env, secs};
+use crate::support::{PROMPT, bins, env, secs};
+use stablehand_core::unsaid::Unsaid;
+use stablehand_core::{Dialect, Event};
+use stablehand_testkit::{TestEnv, fixtures};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 /// What `cursor-wrap -p --output-format text` prints for a script.
 fn rendered(script: &str) -> String {
@@ -75,6 +81,115 @@ fn partial_output_is_shown_once() {
     ",
     );
     assert_eq!(text.trim(), "Fed the ponies twice.");
+}
+
+#[test]
+fn a_result_is_shown_where_nothing_was_said_before() {
+    assert_eq!(rendered("init\nuser my prompt\nresult Fed the ponies."), "Fed the ponies.\n");
+    let text = rendered("init\nread r1 feed.md\nread-done r1 feed.md\nresult Fed.");
+    assert!(text.ends_with("✓ readToolCall\nFed.\n"), "{text}");
+}
+
+/// An agent that prints these lines.
+fn says(env: &TestEnv, name: &str, lines: &[&str]) {
+    let path = env.path(name);
+    let script = format!("#!/bin/sh\ncat >/dev/null\ncat <<'END'\n{}\nEND\n", lines.join("\n"));
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn stablehand_shows_what_only_the_result_says_live_and_later() {
+    let init = r#"{"type":"system","subtype":"init","session_id":"s-1","cwd":"/","model":"m"}"#;
+    let text = |text: &str| {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"m1","role":"assistant","content":[{{"type":"text","text":"{text}"}}]}},"session_id":"s-1"}}"#
+        )
+    };
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"Fed.","session_id":"s-1","duration_ms":1}"#;
+    let cases = [(None, "Fed.\n"), (Some("Fed."), "Fed.\n"), (Some("I look."), "I look.\nFed.\n")];
+    for agent in ["cursor", "claude", "qwen"] {
+        for (said, expected) in cases {
+            let env = TestEnv::new(bins());
+            let said = said.map(text);
+            let lines: Vec<&str> =
+                [Some(init), said.as_deref(), Some(result)].into_iter().flatten().collect();
+            says(&env, "agent", &lines);
+            let run = env.stablehand("run").flag("--agent", agent);
+            let run = run.flag("--agent-bin", env.path("agent")).flag("--log-dir", env.log_dir());
+            let run = run.args(["feed the ponies"]).finish();
+            run.assert_code(0);
+            assert_eq!(run.stdout_text(), expected, "{agent}");
+            for command in ["show", "export"] {
+                let format: &[&str] = if command == "show" { &[] } else { &["--format", "md"] };
+                let run = env.stablehand("sessions").args([command, "latest"]);
+                let run = run.args(format.iter().copied());
+                let run = run.args(["--log-dir", env.log_dir().to_str().unwrap()]).finish();
+                run.assert_code(0);
+                let (text, answers) = (run.stdout_text(), expected.lines().count());
+                let found = text.lines().filter(|line| expected.lines().any(|it| it == *line));
+                assert_eq!(found.count(), answers, "{agent} {command}: {text}");
+            }
+        }
+    }
+}
+
+fn shim(env: &TestEnv, agent: &str) -> PathBuf {
+    env.path("shims").join(if agent == "cursor" { "cursor-agent" } else { agent })
+}
+
+#[test]
+fn no_agent_says_its_answer_twice() {
+    let env = TestEnv::new(bins());
+    env.stablehand("fake-agent").flag("--shims", env.path("shims")).finish().assert_code(0);
+    for (agent, subcommand, protocol) in [
+        ("cursor", "run", None),
+        ("claude", "run", None),
+        ("codex", "run", None),
+        ("gemini", "run", None),
+        ("opencode", "run", None),
+        ("qwen", "run", None),
+        ("gemini", "run", Some("--acp")),
+        ("cursor", "talk", None),
+        ("claude", "talk", None),
+        ("codex", "talk", None),
+        ("copilot", "talk", None),
+    ] {
+        let run = env.stablehand(subcommand).flag("--agent", agent).args(protocol);
+        let run = run.flag("--agent-bin", shim(&env, agent));
+        let run = run.flag("--log-dir", env.log_dir()).variable("STABLEHAND_FAKE_SCENE", "hello");
+        let run = if subcommand == "run" { run.args(["hi"]) } else { run.stdin("hi\n") };
+        let run = run.finish();
+        run.assert_code(0);
+        let text = run.stdout_text();
+        let mut lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+        assert!(!lines.is_empty(), "{agent} {subcommand}");
+        let count = lines.len();
+        lines.dedup();
+        assert_eq!(lines.len(), count, "{agent} {subcommand}: {text}");
+    }
+}
+
+#[test]
+fn no_recorded_result_says_again_what_was_said() {
+    let env = TestEnv::new(bins());
+    for dialect in Dialect::ALL.iter().filter(|dialect| **dialect != Dialect::Terminal) {
+        let name = dialect.name();
+        for recording in
+            fixtures::own(name).into_iter().chain(fixtures::shared(name).into_iter().flatten())
+        {
+            let run =
+                env.stablehand("decode").flag("--agent", name).stdin(recording.bytes).finish();
+            run.assert_code(0);
+            let mut unsaid = Unsaid::default();
+            for event in run.stdout_json() {
+                let event: Event = serde_json::from_value(event).unwrap();
+                let has_text = unsaid.has_text();
+                let result = unsaid.take(&event.event);
+                assert!(!has_text || result.is_none(), "{name} {}: {result:?}", recording.name);
+            }
+        }
+    }
 }
 
 #[test]

@@ -166,6 +166,12 @@ pub enum PlanError {
         /// What went wrong.
         source: std::io::Error,
     },
+    /// The protocol tells the folder as text, which it is not.
+    #[error("cannot name the folder `{}` to the agent: its path is not UTF-8", folder.display())]
+    FolderNotText {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// The agent takes one turn a process.
     #[error("{agent} takes one turn a process and cannot be talked to while it runs")]
     NotTwoWay {
@@ -256,7 +262,8 @@ fn opening(request: &PlanRequest) -> Opening {
     Opening {
         resume: request.resume.clone(),
         model: request.model.clone(),
-        cwd: request.workspace.as_ref().map(|path| path.to_string_lossy().into_owned()),
+        // A path that is not UTF-8 stays away: the process starts in that folder anyway.
+        cwd: request.workspace.as_ref().and_then(|path| path.to_str()).map(str::to_owned),
         access: match (request.force, request.mode) {
             (true, _) => Access::Everything,
             (false, Some(Mode::Plan | Mode::Ask)) => Access::ReadOnly,
@@ -279,7 +286,9 @@ fn whole_opening(request: &PlanRequest, reads: bool) -> Result<Opening, PlanErro
     // What may change nothing has nothing changed for it, either.
     let changes = opening.access != Access::ReadOnly;
     let services = Services { reads, writes: changes, commands: changes };
-    Ok(Opening { cwd: Some(whole.to_string_lossy().into_owned()), services, ..opening })
+    let cwd = whole.into_os_string().into_string();
+    let cwd = cwd.map_err(|folder| PlanError::FolderNotText { folder: folder.into() })?;
+    Ok(Opening { cwd: Some(cwd), services, ..opening })
 }
 
 fn no_acp(agent: Agent) -> PlanError {

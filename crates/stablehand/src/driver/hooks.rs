@@ -173,7 +173,7 @@ fn put_in(install: &HookInstall, log: &mut Log) -> Result<Installation, SpawnErr
         .map_err(|error| failed(std::io::Error::other(crate::error_chain(&error))))?;
     let path = installation.path();
     let fields = json!({
-        "path": path,
+        "path": path.to_string_lossy(),
         "covered": installation.is_covered(),
         "repaired": installation.repaired.map(|change| format!("{change:?}").to_lowercase()),
     });
@@ -530,6 +530,7 @@ impl Driver<'_> {
         let path = installation.path().to_owned();
         match installation.end() {
             Ok(ending) => {
+                let path = path.to_string_lossy();
                 let fields = json!({ "path": path, "ending": format!("{ending:?}") });
                 self.log.decide(Level::Info, "hooks_removed", &fields, None);
             }

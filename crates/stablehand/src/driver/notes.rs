@@ -18,7 +18,6 @@ use stablehand_core::text::excerpt;
 use stablehand_core::time::{human, millis};
 use std::fmt::Write as _;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// No fields.
@@ -33,9 +32,11 @@ pub(crate) fn word<T: Serialize>(value: &T) -> String {
     }
 }
 
-/// Where the agent is started: whoever resumes the session later has to do so there.
-fn folder(spec: &RunSpec) -> Option<PathBuf> {
-    spec.launch.cwd.clone().or_else(crate::surroundings::working_folder)
+/// Where the agent is started: whoever resumes the session later has to do so there. JSON has no
+/// words for a name that is not UTF-8, so the log has the nearest text of it.
+fn folder(spec: &RunSpec) -> Option<String> {
+    let folder = spec.launch.cwd.clone().or_else(crate::surroundings::working_folder);
+    folder.map(|folder| folder.to_string_lossy().into_owned())
 }
 
 pub(super) fn spawned(spec: &RunSpec, keeper: &Keeper) -> Value {

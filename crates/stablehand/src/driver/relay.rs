@@ -392,7 +392,7 @@ impl Driver<'_> {
             "outcome": report.end.end,
             "exit": report.exit,
             "verdict": report.verdict.as_ref().map(|verdict| verdict.kind),
-            "log": self.log.path(),
+            "log": self.log.path().to_string_lossy(),
             "stderr": report.stderr_tail,
         });
         let mut lines = Vec::new();

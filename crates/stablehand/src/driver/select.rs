@@ -139,6 +139,9 @@ impl Driver<'_> {
         if let Some(sample) = &self.sample {
             next = next.min(sample.due);
         }
+        if let Some(deadline) = self.shown.deadline() {
+            next = next.min(deadline);
+        }
         if let Some(deadline) = self.terminal_deadline() {
             next = next.min(deadline);
         }

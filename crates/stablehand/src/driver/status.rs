@@ -50,6 +50,15 @@ pub struct StatusLine {
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     at: Option<Moment>,
+    /// Something may have changed since, too soon to be shown.
+    is_stale: bool,
+}
+
+impl Shown {
+    /// When the picture has to be brought up to date, though nothing else happens.
+    pub(super) fn deadline(&self) -> Option<Moment> {
+        self.at.filter(|_| self.is_stale).map(|at| at.plus(RHYTHM))
+    }
 }
 
 impl Driver<'_> {
@@ -57,9 +66,10 @@ impl Driver<'_> {
         let Some(cell) = &self.faces.status else { return };
         let now = self.clock.now();
         if self.shown.at.is_some_and(|at| now.since(at) < RHYTHM) {
+            self.shown.is_stale = true;
             return;
         }
-        self.shown.at = Some(now);
+        self.shown = Shown { at: Some(now), is_stale: false };
         let status = self.monitor.status(now);
         let here = Instant::now();
         let ago = |duration: Duration| here.checked_sub(duration).unwrap_or(here);

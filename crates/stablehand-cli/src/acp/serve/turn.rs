@@ -160,6 +160,7 @@ impl Turn {
 
     /// The one answer.
     pub(super) fn answer(self, ended: Ended, tokens: Option<Tokens>, log: Option<&PathBuf>) {
+        let log = log.map(|log| log.to_string_lossy());
         let result = match ended {
             Ended::Stop(reason) => {
                 let about = meta(json!({ "usage": tokens, "log": log }));

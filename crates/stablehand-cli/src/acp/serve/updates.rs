@@ -19,6 +19,7 @@ use stablehand_core::event::{
 };
 use stablehand_core::id::ItemId;
 use stablehand_core::text::plain;
+use stablehand_core::unsaid::Unsaid;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +47,8 @@ pub(super) struct Updates {
     calls: HashMap<String, Running>,
     /// Which call an item is, for pieces of its output.
     by_item: HashMap<ItemId, String>,
+    /// What was said in the turn, so that a result does not say it again.
+    unsaid: Unsaid,
 }
 
 #[derive(Debug, Default)]
@@ -65,6 +68,7 @@ impl Updates {
             told: None,
             calls: HashMap::new(),
             by_item: HashMap::new(),
+            unsaid: Unsaid::default(),
         }
     }
 
@@ -76,6 +80,9 @@ impl Updates {
 
     /// What an event is for an editor.
     pub(super) fn of(&mut self, event: &Event, out: &mut Vec<SessionUpdate>) {
+        if let Some(text) = self.unsaid.take(&event.event) {
+            out.push(SessionUpdate::AgentMessageChunk(chunk(text)));
+        }
         match &event.event {
             EventKind::ProcessSpawned { .. } => {
                 // A new process counts from the beginning.

@@ -13,7 +13,7 @@ use std::path::Path;
 /// What was found, for programs.
 #[derive(Serialize)]
 struct Checked<'a> {
-    log: &'a Path,
+    log: std::borrow::Cow<'a, str>,
     same: bool,
     #[serde(flatten)]
     report: &'a Report,
@@ -29,7 +29,7 @@ pub(super) fn main(log: &Path, json: bool, env: &Env) -> Result<u8, Failure> {
     let report = check.finish();
     let same = report.differing == 0;
     if json {
-        print_json(&Checked { log, same, report: &report })?;
+        print_json(&Checked { log: log.to_string_lossy(), same, report: &report })?;
     } else {
         print(&words(&report, Paint::new(env)))?;
     }

@@ -27,7 +27,7 @@ pub(super) fn main(log: &Path, limits: &LimitArgs, json: bool, env: &Env) -> Res
     // Words of verdicts hold commands, which no redactor has seen here.
     let redaction = RedactArgs::default().redaction(&[]);
     if json {
-        let mut value = json!({ "log": log, "runs": findings });
+        let mut value = json!({ "log": log.to_string_lossy(), "runs": findings });
         if let Some(redaction) = &redaction {
             redaction.redactor.redact_json(&mut value);
         }
