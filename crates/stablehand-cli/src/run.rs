@@ -10,11 +10,11 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::input::RunPrompt;
 use crate::main_stablehand::PROGRAM;
-use crate::supervise::{Format, House, Results, Settled, Setup};
-use plan::RunPlan;
-use stablehand::driver::{self, RunReport, RunSpec};
+use crate::supervise::{self, Format, House, Results, Setup};
+use plan::Prepared;
+use stablehand::driver::RunReport;
 use stablehand::log::Durability;
-use stablehand::recovery::{self, Next, Tries};
+use stablehand::recovery::{self, Next};
 use stablehand_core::event::SessionEnd;
 use stablehand_core::record::Level;
 use terminal::TerminalArgs;
@@ -92,14 +92,14 @@ impl RunArgs {
 pub fn main(args: &RunArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
     let prompt = RunPrompt::read(&args.choice.prompt, &env)?;
-    let plan = RunPlan::new(args, &env)?;
-    let first = plan.spec(&prompt.bytes, plan.resume.clone())?;
+    let Prepared { runs, log_dir, attendant, settings } = Prepared::new(args, &env, &prompt)?;
+    let first = runs.spec(&prompt.asked())?;
     if args.dry_run {
-        return plan::print(&first, &plan, args.choice.redaction().as_ref());
+        return plan::print(&first, &runs, &log_dir, &settings, args.choice.redaction().as_ref());
     }
     let setup = Setup {
         program: PROGRAM,
-        log_dir: plan.log_dir.clone(),
+        log_dir,
         format: args.format(),
         level: args.choice.log_level,
         log_required: args.log_required,
@@ -109,7 +109,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         dialect: first.dialect,
         status: true,
         redaction: args.choice.redaction(),
-        attendant: plan.attendant.clone(),
+        attendant,
         index: args.choice.indexes(&env),
         results: Results::New,
         client: false,
@@ -118,66 +118,24 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
         terminal::hush_emulator();
     }
     // Before the log is made, so that a session that is taken leaves nothing behind.
-    plan.check_lease()?;
+    runs.check_lease()?;
     let mut house = House::open(&env, &setup)?;
-    for text in plan.settings.ignored() {
+    for text in settings.ignored() {
         let fields = serde_json::json!({ "text": text });
         house.log.decide(Level::Warn, "setting_ignored", &fields, None);
     }
-    let code = supervise(args, &plan, &mut house, first, prompt.bytes.clone());
-    let code = house.close(code);
+    let allowed = args.again.retries;
+    let ended = house.run(runs);
+    if ended.signal.is_none() {
+        let why = match recovery::next(&ended.report, ended.report.tried, allowed) {
+            Next::Stop { why } if allowed > 0 => why,
+            _ => "",
+        };
+        tell(&house, &ended.report, why);
+    }
+    let code = house.close(Ok(supervise::exit_code(&ended)));
     prompt.warn_if_late();
     code
-}
-
-/// Runs, and runs again where that is allowed and safe, or where a rule has the agent go on.
-fn supervise(
-    args: &RunArgs,
-    plan: &RunPlan,
-    house: &mut House,
-    first: RunSpec,
-    mut prompt: Vec<u8>,
-) -> Result<u8, Failure> {
-    let mut spec = first;
-    let mut resume = plan.resume.clone();
-    let mut tried = 0;
-    loop {
-        spec.tries = Tries { tried, allowed: args.again.retries };
-        let (mut report, settled) = house.run(&spec);
-        if args.verify {
-            verify(house, &report);
-        }
-        if let Settled::Interrupted(signal) = settled {
-            return Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(2)));
-        }
-        let continuations = std::mem::take(&mut report.continuations);
-        if let Some(continued) = report.continued {
-            prompt = continued.prompt.into_bytes();
-            resume = report.session;
-            spec = RunSpec { continuations, ..plan.spec(&prompt, resume.clone())? };
-            continue;
-        }
-        let next = recovery::next(&report, tried, args.again.retries);
-        if let Some(fields) = recovery::on_record(&report, tried, &next) {
-            house.log.decide(Level::Warn, "retry_scheduled", &fields, None);
-        }
-        let (after, session, again) = match next {
-            Next::Stop { why } => {
-                tell(house, &report, if args.again.retries > 0 { why } else { "" });
-                return Ok(driver::exit_code(report.end));
-            }
-            Next::Again { after } => (after, None, true),
-            Next::AgainInSession { session, after } => (after, Some(session), true),
-            Next::Continue { session, after } => (after, Some(session), false),
-        };
-        tried += 1;
-        if let Some(signal) = house.rest(after) {
-            return Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(2)));
-        }
-        let text = if again { prompt.as_slice() } else { args.again.continue_prompt.as_bytes() };
-        let next = plan.spec(text, session.or_else(|| resume.clone()))?;
-        spec = RunSpec { continuations, ..next };
-    }
 }
 
 /// Says how it ended, where it did not end well.
@@ -199,39 +157,4 @@ fn tell(house: &House, report: &RunReport, why_no_retry: &str) {
         None => failure.hint(crate::failure::log_hint(&house.log.path())),
     };
     house.screen.err(failure.message(PROGRAM).as_bytes());
-}
-
-/// Bytes in, bytes out, bytes in the log: the same?
-fn verify(house: &mut House, report: &RunReport) {
-    let written = house.written();
-    let logged = house.logged();
-    let same_out = written.as_ref().is_none_or(|w| w.0 == report.bytes && w.1 == report.digest);
-    // A log that was redacted is another text.
-    let is_raw = !house.log.redaction().is_some_and(|redaction| redaction.raw);
-    let same_log = !is_raw || logged.0 == report.bytes && Some(&logged.1) == report.digest.as_ref();
-    let verdict = if same_out && same_log { "identical" } else { "DIFFERENT" };
-    let out = match &written {
-        Some((bytes, _)) => format!("{bytes} bytes written"),
-        None => "nothing passed through".into(),
-    };
-    let text = format!(
-        "verify: {} bytes read, {out}, {} bytes in the log{}: {verdict} (sha256 {})",
-        report.bytes,
-        logged.0,
-        if is_raw { "" } else { " (redacted, not compared)" },
-        report.digest.as_deref().unwrap_or("unknown")
-    );
-    let level = if same_out && same_log { Level::Info } else { Level::Error };
-    let fields = serde_json::json!({
-        "in_bytes": report.bytes,
-        "in_sha256": report.digest,
-        "out_bytes": written.as_ref().map(|w| w.0),
-        "out_sha256": written.as_ref().and_then(|w| w.1.clone()),
-        "log_bytes": logged.0,
-        "log_sha256": logged.1,
-        "identical": same_out && same_log,
-        "text": text,
-    });
-    house.log.decide(level, "verified", &fields, None);
-    house.screen.err(format!("{PROGRAM}: {text}\n").as_bytes());
 }

@@ -8,16 +8,16 @@ use crate::input::Desk;
 use crate::render::{EventLines, TextView};
 use crate::screen::Screen;
 use crate::signals::{self, Attention};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand::control::{self, Request, Requests};
-use stablehand::driver::{self, Faces, RunReport, RunSpec};
+use stablehand::driver::{self, Faces, RunReport};
 use stablehand::follow::{Follower, Show};
 use stablehand::log::{Durability, Log, LogOptions};
 use stablehand::redact::{Redacting, Redaction};
-use stablehand::sink::PassThrough;
+use stablehand::session::{AllRuns, Between, Runs};
+use stablehand::sink::{PassThrough, digest_of_log};
 use stablehand_core::Dialect;
 use stablehand_core::event::SessionEnd;
-use stablehand_core::record::{FORMAT, Level, Stream};
+use stablehand_core::record::{Level, Stream};
 use stablehand_store::Filler;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -89,13 +89,22 @@ pub struct House {
     /// Who may print.
     pub screen: Screen,
     faces: Faces,
-    follower: Option<Follower>,
+    audience: Audience,
     asking: Option<Asking>,
     filler: Option<Filler>,
     requests: Requests,
+    format: Format,
+}
+
+/// Whoever reads what is shown, run by run.
+#[derive(Debug)]
+struct Audience {
+    program: &'static str,
+    screen: Screen,
+    follower: Option<Follower>,
     attention: Attention,
     shows_status: bool,
-    format: Format,
+    verify: bool,
     /// Where the records of the present run begin.
     run_began: u64,
 }
@@ -109,39 +118,20 @@ const SETTLE: Duration = Duration::from_millis(50);
 impl House {
     /// Opens the log, then the faces; nothing is started where the log cannot be made.
     pub fn open(env: &Env, setup: &Setup) -> Result<House, Failure> {
-        let started = stablehand::clock::unix_now();
+        let redaction = setup.redaction.as_ref();
+        let raw = redaction.is_some_and(|redaction| redaction.raw);
+        let io =
+            |error: std::io::Error| Failure::new(format!("failed to set up our streams: {error}"));
+        let screen = Screen::start(redaction).map_err(io)?;
         let options = LogOptions {
             folder: setup.log_dir.clone(),
             prefix: setup.program.to_owned(),
             durability: setup.durability,
             required: setup.log_required,
         };
-        let mut log = Log::create(options, started)?;
-        let redaction = setup.redaction.as_ref();
-        let raw = redaction.is_some_and(|redaction| redaction.raw);
-        let io =
-            |error: std::io::Error| Failure::new(format!("failed to set up our streams: {error}"));
-        let screen = Screen::start(redaction).map_err(io)?;
-        log.set_listener(
-            setup.level,
-            console::listener(setup.program, screen.clone(), setup.told_by_face),
-        );
-        let mut opened = serde_json::json!({
-            "v": FORMAT,
-            "log": stablehand::new_run_id(),
-            "program": setup.program,
-            "version": env!("CARGO_PKG_VERSION"),
-            "dialect": setup.dialect.name(),
-        });
-        if raw {
-            opened["redacted_raw"] = true.into();
-        }
-        log.begin(opened);
-        // From here on; what is above is ours, and an agent that is to start need not wait for what
-        // the first look costs.
-        if let Some(redaction) = redaction {
-            log.redact(redaction.clone());
-        }
+        let listener = console::listener(setup.program, screen.clone(), setup.told_by_face);
+        let listener = Some((setup.level, listener));
+        let log = Log::open(options, setup.dialect, setup.redaction.clone(), listener)?;
         let (control, requests) = control::control().map_err(io)?;
         let attention = signals::watch(control.clone()).map_err(io)?;
         let shows_status = setup.status
@@ -205,74 +195,25 @@ impl House {
         };
         let format = setup.format;
         let filler = setup.index.then(|| Filler::start(&log.path()));
-        Ok(House {
-            log,
-            screen,
-            faces,
+        let audience = Audience {
+            program: setup.program,
+            screen: screen.clone(),
             follower,
-            asking,
-            filler,
-            requests,
             attention,
             shows_status,
-            format,
+            verify: setup.verify,
             run_began: 0,
-        })
-    }
-
-    /// Runs an agent, and waits until its readers have everything.
-    pub fn run(&mut self, spec: &RunSpec) -> (RunReport, Settled) {
-        self.attention.set(true);
-        if self.shows_status {
-            let cell = driver::StatusCell::default();
-            self.faces.status = Some(cell.clone());
-            // Without a status line everything else still works.
-            let _no_thread = self.screen.draw(cell);
-        }
-        self.run_began = self.log.position();
-        if let Some(sink) = &mut self.faces.stdout {
-            sink.restart_count();
-        }
-        let report = driver::run(spec, &mut self.log, &mut self.faces, &self.requests);
-        if self.shows_status {
-            self.screen.finish();
-        }
-        // Whoever was told to stop does not wait for a reader that may never come back.
-        let patience = match report.end.end {
-            SessionEnd::Interrupted | SessionEnd::ReaderGone => Some(LAST_CALL),
-            _ => None,
         };
-        let settled = self.settle(patience);
-        self.attention.set(false);
-        (report, settled)
+        Ok(House { log, screen, faces, audience, asking, filler, requests, format })
     }
 
-    /// Waits until whoever reads us has everything, or is gone, or somebody is tired of waiting.
-    /// The agent's tree is gone by now, so nothing but the reader depends on it.
-    fn settle(&mut self, patience: Option<Duration>) -> Settled {
-        self.log.flush();
-        let position = self.log.position();
-        let until = patience.map(|patience| Instant::now() + patience);
-        loop {
-            if until.is_some_and(|until| Instant::now() >= until) {
-                return Settled::Everything;
-            }
-            if let Some(Request::Stop { signal }) = self.requests.next() {
-                return Settled::Interrupted(signal);
-            }
-            let sinks = [&mut self.faces.stdout, &mut self.faces.stderr];
-            let mut waiting = false;
-            for sink in sinks.into_iter().flatten().filter(|sink| !sink.is_caught_up()) {
-                waiting = true;
-                sink.settle(SETTLE);
-            }
-            if let Some(follower) = &self.follower {
-                waiting |= !follower.wait_for(position, SETTLE);
-            }
-            if !waiting {
-                return Settled::Everything;
-            }
-        }
+    /// Runs an agent, as often as that takes, and waits until its readers have everything.
+    pub fn run(&mut self, runs: Runs) -> AllRuns {
+        let House { log, faces, requests, audience, .. } = self;
+        audience.attention.set(true);
+        let ended = runs.all(log, faces, requests, audience);
+        audience.attention.set(false);
+        ended
     }
 
     /// A line of our own on standard output, after all that the agent wrote.
@@ -286,40 +227,9 @@ impl House {
         }
     }
 
-    /// Bytes and digest of what was written to standard output.
-    pub fn written(&self) -> Option<(u64, Option<String>)> {
-        self.faces.stdout.as_ref().map(PassThrough::written)
-    }
-
-    /// Bytes and digest of the agent's output of the last run, as it stands in the log.
-    pub fn logged(&mut self) -> (u64, String) {
-        self.log.flush();
-        stablehand::sink::digest_of_log(self.log.tail(self.run_began), Stream::Stdout)
-    }
-
-    /// Waits, unless a signal says otherwise.
-    pub fn rest(&self, how_long: Duration) -> Option<i32> {
-        self.attention.set(true);
-        let until = Instant::now() + how_long;
-        let signal = loop {
-            if let Some(Request::Stop { signal }) = self.requests.next() {
-                break Some(signal);
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break None;
-            }
-            let mut fds = [PollFd::new(self.requests.fd(), PollFlags::POLLIN)];
-            let bound = PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX);
-            let _interrupted = poll(&mut fds, bound);
-        };
-        self.attention.set(false);
-        signal
-    }
-
     /// Where a person is asked between two runs.
     pub fn desk(&self) -> Desk<'_> {
-        Desk { screen: &self.screen, requests: &self.requests, attention: &self.attention }
+        Desk { screen: &self.screen, requests: &self.requests, attention: &self.audience.attention }
     }
 
     /// Ends the log and waits for its readers. Returns the exit status, which is not 0 where a reader
@@ -335,7 +245,7 @@ impl House {
             self.log.decide(Level::Debug, "index_behind", &fields, None);
         }
         self.log.end();
-        if let Some(follower) = &self.follower {
+        if let Some(follower) = &self.audience.follower {
             // They have everything already; this is only the end of a thread.
             follower.wait_for(u64::MAX, Duration::from_secs(1));
         }
@@ -349,6 +259,124 @@ impl House {
     }
 }
 
+impl Between for Audience {
+    fn begins(&mut self, log: &Log, faces: &mut Faces) {
+        if self.shows_status {
+            let cell = driver::StatusCell::default();
+            faces.status = Some(cell.clone());
+            // Without a status line everything else still works.
+            let _no_thread = self.screen.draw(cell);
+        }
+        self.run_began = log.position();
+        if let Some(sink) = &mut faces.stdout {
+            sink.restart_count();
+        }
+    }
+
+    fn ended(
+        &mut self,
+        report: &RunReport,
+        log: &mut Log,
+        faces: &mut Faces,
+        requests: &Requests,
+    ) -> Option<i32> {
+        if self.shows_status {
+            self.screen.finish();
+        }
+        // Whoever was told to stop does not wait for a reader that may never come back.
+        let patience = match report.end.end {
+            SessionEnd::Interrupted | SessionEnd::ReaderGone => Some(LAST_CALL),
+            _ => None,
+        };
+        let signal = self.settle(patience, log, faces, requests);
+        if self.verify {
+            self.verify(report, log, faces);
+        }
+        signal
+    }
+}
+
+impl Audience {
+    /// Waits until whoever reads us has everything, or is gone, or a signal ends the wait. The agent's
+    /// tree is gone by now, so nothing but the reader depends on it.
+    fn settle(
+        &self,
+        patience: Option<Duration>,
+        log: &mut Log,
+        faces: &mut Faces,
+        requests: &Requests,
+    ) -> Option<i32> {
+        log.flush();
+        let position = log.position();
+        let until = patience.map(|patience| Instant::now() + patience);
+        loop {
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return None;
+            }
+            if let Some(Request::Stop { signal }) = requests.next() {
+                return Some(signal);
+            }
+            let sinks = [&mut faces.stdout, &mut faces.stderr];
+            let mut waiting = false;
+            for sink in sinks.into_iter().flatten().filter(|sink| !sink.is_caught_up()) {
+                waiting = true;
+                sink.settle(SETTLE);
+            }
+            if let Some(follower) = &self.follower {
+                waiting |= !follower.wait_for(position, SETTLE);
+            }
+            if !waiting {
+                return None;
+            }
+        }
+    }
+
+    /// Compares what was read with what was written and logged, and says what it found.
+    fn verify(&self, report: &RunReport, log: &mut Log, faces: &Faces) {
+        log.flush();
+        let written = faces.stdout.as_ref().map(PassThrough::written);
+        let logged = digest_of_log(log.tail(self.run_began), Stream::Stdout);
+        let same_out = written.as_ref().is_none_or(|w| w.0 == report.bytes && w.1 == report.digest);
+        // A log that was redacted is another text.
+        let is_raw = !log.redaction().is_some_and(|redaction| redaction.raw);
+        let same_log =
+            !is_raw || logged.0 == report.bytes && Some(&logged.1) == report.digest.as_ref();
+        let verdict = if same_out && same_log { "identical" } else { "DIFFERENT" };
+        let out = match &written {
+            Some((bytes, _)) => format!("{bytes} bytes written"),
+            None => "nothing passed through".into(),
+        };
+        let text = format!(
+            "verify: {} bytes read, {out}, {} bytes in the log{}: {verdict} (sha256 {})",
+            report.bytes,
+            logged.0,
+            if is_raw { "" } else { " (redacted, not compared)" },
+            report.digest.as_deref().unwrap_or("unknown")
+        );
+        let level = if same_out && same_log { Level::Info } else { Level::Error };
+        let fields = serde_json::json!({
+            "in_bytes": report.bytes,
+            "in_sha256": report.digest,
+            "out_bytes": written.as_ref().map(|w| w.0),
+            "out_sha256": written.as_ref().and_then(|w| w.1.clone()),
+            "log_bytes": logged.0,
+            "log_sha256": logged.1,
+            "identical": same_out && same_log,
+            "text": text,
+        });
+        log.decide(level, "verified", &fields, None);
+        self.screen.err(format!("{}: {text}\n", self.program).as_bytes());
+    }
+}
+
+/// The exit status of what ran: that of its last run, unless a signal ended the wait behind it.
+pub fn exit_code(ended: &AllRuns) -> u8 {
+    match ended.signal {
+        Some(signal) => 128u8.saturating_add(u8::try_from(signal).unwrap_or(2)),
+        None => driver::exit_code(ended.report.end),
+    }
+}
+
 /// Says that a reader of ours did not get everything.
 pub fn output_lost(bytes: u64) -> serde_json::Value {
     let text = format!(
@@ -356,13 +384,4 @@ pub fn output_lost(bytes: u64) -> serde_json::Value {
          been shown yet"
     );
     serde_json::json!({ "bytes": bytes, "text": text })
-}
-
-/// Whether the readers got everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
-    /// They did, or are gone.
-    Everything,
-    /// A signal ended the wait.
-    Interrupted(i32),
 }

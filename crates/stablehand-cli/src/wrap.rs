@@ -12,17 +12,17 @@ use crate::env::Env;
 use crate::failure::{self, Failure};
 use crate::input;
 use crate::redact::RedactArgs;
-use crate::supervise::{Format, House, Results, Settled, Setup};
-use stablehand::agent::{Agent, Form, Plan, PlanRequest};
+use crate::supervise::{self, Format, House, Results, Setup};
+use stablehand::agent::{Agent, Form, PlanRequest};
 use stablehand::continuation::Continuations;
-use stablehand::driver::{self, Approvals, RunReport, RunSpec, Stages};
+use stablehand::driver::{Approvals, RunReport, Stages};
 use stablehand::log::Durability;
 use stablehand::recovery::Tries;
+use stablehand::session::{AgentStart, AllRuns, Asked, RunPlan, Runs, Start};
 use stablehand_core::event::SessionEnd;
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
 use stablehand_core::record::Level;
-use std::path::PathBuf;
 
 /// The name in messages and in the log.
 pub const PROGRAM: &str = "cursor-wrap";
@@ -31,10 +31,9 @@ pub const PROGRAM: &str = "cursor-wrap";
 #[derive(Debug)]
 pub(crate) struct Wrap {
     env: Env,
-    agent: Agent,
-    program: PathBuf,
-    request: PlanRequest,
-    limits: Limits,
+    plan: RunPlan,
+    /// The session of the first turn.
+    resume: Option<SessionId>,
     format: Format,
     prompt_after_hang: Option<String>,
     max_hang_retries: u32,
@@ -75,7 +74,7 @@ pub fn main(args: WrapArgs) -> Result<u8, Failure> {
     let wrap = Wrap::new(env, args)?;
     let mut house = House::open(&wrap.env, &setup)?;
     let code = match once {
-        Some(prompt) => wrap.once(&mut house, &prompt),
+        Some(prompt) => Ok(wrap.once(&mut house, &prompt)),
         None => talk::talk(&wrap, &mut house, &first),
     };
     house.close(code)
@@ -90,20 +89,34 @@ impl Wrap {
             None => agent.find(env.path.as_deref(), Form::OneTurn)?,
         };
         let request = PlanRequest {
-            resume: args.resume.map(SessionId),
             force: args.force,
             model: args.model,
             workspace: args.workspace,
             extra: args.extra,
             ..PlanRequest::default()
         };
-        agent.plan(program.clone(), &request)?;
+        let plan = RunPlan {
+            start: Start::Agent(Box::new(AgentStart { agent, program, request, terminal: None })),
+            env: env.non_interactive(),
+            keeper: env.keeper(),
+            approvals: Approvals::Deny,
+            limits: Limits::cursor_wrap(args.idle_timeout, args.tool_grace, args.tick_interval),
+            stages: Stages::default(),
+            leases: None,
+            context: None,
+            continuations: Continuations::default(),
+            hooks: None,
+            stays: false,
+            observe_only: false,
+            verify: false,
+        };
+        let resume = args.resume.map(SessionId);
+        // Refused now rather than after the log was made.
+        plan.spec(&[], &[], resume.clone(), Tries::default())?;
         Ok(Wrap {
             env,
-            agent,
-            program,
-            request,
-            limits: Limits::cursor_wrap(args.idle_timeout, args.tool_grace, args.tick_interval),
+            plan,
+            resume,
             format,
             prompt_after_hang: args.prompt_after_hang,
             max_hang_retries: args.max_hang_retries,
@@ -116,45 +129,22 @@ impl Wrap {
         house: &mut House,
         prompt: &str,
         resume: Option<&SessionId>,
-    ) -> Result<(RunReport, Settled), Failure> {
-        let mut request = self.request.clone();
-        if let Some(session) = resume {
-            request.resume = Some(session.clone());
-        }
-        let Plan { mut launch, dialect, .. } = self.agent.plan(self.program.clone(), &request)?;
-        launch.env.extend(self.env.non_interactive());
-        let spec = RunSpec {
-            run: stablehand::new_run_id(),
-            agent: self.agent.name().to_owned(),
-            dialect,
-            launch,
-            keeper: self.env.keeper(),
-            prompt: prompt.as_bytes().to_vec(),
-            talk: None,
-            approvals: Approvals::Deny,
-            hooks: None,
-            exit_codes: self.agent.row().exit_codes,
-            limits: self.limits.clone(),
-            stages: Stages::default(),
-            observe_only: false,
-            resumed_from: request.resume,
-            leases: None,
-            verify: false,
-            terminal: None,
-            continuations: Continuations::default(),
+    ) -> AllRuns {
+        let runs = Runs {
+            plan: self.plan.clone(),
+            resume: resume.or(self.resume.as_ref()).cloned(),
+            prompt: Some(Asked { bytes: prompt.as_bytes().to_vec(), images: Vec::new() }),
+            conversation: false,
             tries: Tries::default(),
+            continue_prompt: String::new(),
         };
-        let (report, settled) = house.run(&spec);
-        complain(house, &report);
-        Ok((report, settled))
+        let ended = house.run(runs);
+        complain(house, &ended.report);
+        ended
     }
 
-    fn once(&self, house: &mut House, prompt: &str) -> Result<u8, Failure> {
-        let (report, settled) = self.turn(house, prompt, None)?;
-        Ok(match settled {
-            Settled::Interrupted(signal) => 128u8.saturating_add(u8::try_from(signal).unwrap_or(2)),
-            Settled::Everything => driver::exit_code(report.end),
-        })
+    fn once(&self, house: &mut House, prompt: &str) -> u8 {
+        supervise::exit_code(&self.turn(house, prompt, None))
     }
 }
 

@@ -85,7 +85,7 @@ pub struct KeeperProgram {
 }
 
 /// What to start as agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
     /// The program. Without a slash it is looked up on the agent's `PATH`; a relative path with one
     /// starts from our own working directory, not from the agent's.

@@ -14,10 +14,13 @@
 //! keep what they cannot write ([`crate::sink::PassThrough::apart`]).
 
 mod file;
+mod open;
+mod path;
 mod sync;
 mod tail;
 
 pub use file::{LogError, Writer};
+pub use path::PathCell;
 pub use sync::Durability;
 pub use tail::{Fill, Tail};
 
@@ -34,7 +37,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{IoSlice, Seek, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use sync::Syncer;
 use tail::Shared;
@@ -103,26 +106,6 @@ struct RawLines {
     stderr: Lines,
 }
 
-/// Where a log is at this moment, for everyone who has to know: the file is renamed once the agent
-/// has named its session.
-#[derive(Clone, Debug)]
-pub struct PathCell(Arc<Mutex<PathBuf>>);
-
-impl PathCell {
-    fn new(path: PathBuf) -> PathCell {
-        PathCell(Arc::new(Mutex::new(path)))
-    }
-
-    /// Where the log is now.
-    pub fn get(&self) -> PathBuf {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set(&self, path: PathBuf) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = path;
-    }
-}
-
 /// A line that is written from the chunk that it came in.
 #[derive(Clone, Copy, Debug)]
 struct Borrowed {
@@ -188,7 +171,7 @@ impl Log {
     }
 
     /// Writes the first record, `log_opened`: without it nobody can read the others.
-    pub fn begin(&mut self, header: serde_json::Value) {
+    fn begin(&mut self, header: serde_json::Value) {
         self.decide(Level::Debug, "log_opened", &header, None);
         self.header = header;
     }

@@ -10,11 +10,14 @@
 
 mod again;
 mod build;
+mod plan;
 mod queue;
 mod runs;
 
 pub use build::{Policy, SessionBuilder, StartError};
+pub use plan::{AgentStart, RunPlan, Start, TerminalWish};
 pub use queue::{EventStream, Events};
+pub use runs::{AllRuns, Asked, Between, Runs};
 
 use crate::agent::Agent;
 use crate::control::{Control, Request};

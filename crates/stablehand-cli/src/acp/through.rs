@@ -8,14 +8,15 @@ use crate::choice::{self, ChoiceArgs};
 use crate::env::Env;
 use crate::failure::{self, Failure};
 use crate::main_stablehand::PROGRAM;
-use crate::supervise::{Format, House, Results, Settled, Setup};
+use crate::supervise::{self, Format, House, Results, Setup};
 use stablehand::agent::{Agent, Form};
 use stablehand::continuation::Continuations;
-use stablehand::driver::{self, Approvals, RunReport, RunSpec};
+use stablehand::driver::{Approvals, RunReport};
 use stablehand::gate::Attendance;
-use stablehand::keeper::{Launch, Transport};
+use stablehand::keeper::Launch;
 use stablehand::log::Durability;
 use stablehand::recovery::Tries;
+use stablehand::session::{Asked, RunPlan, Runs, Start};
 use stablehand_core::Dialect;
 use stablehand_core::event::SessionEnd;
 use stablehand_core::record::Level;
@@ -48,50 +49,46 @@ pub(super) fn main(command: &str, choice: &ChoiceArgs) -> Result<u8, Failure> {
         Some(gate) => Approvals::Policy { gate, attendance: Attendance::Person { patience: None } },
         None => Approvals::Allow,
     };
-    let mut launch = Launch {
+    let launch = Launch {
         program: program.into(),
         args: argv.into_iter().map(Into::into).chain(choice.extra.iter().cloned()).collect(),
-        env: Vec::new(),
         cwd: choice.workspace.clone(),
-        transport: Transport::Pipe,
-        release: None,
+        ..Launch::default()
     };
-    if !choice.keep_env {
-        launch.env.extend(env.non_interactive());
-    }
-    launch.env.extend(settings.variables());
-    let spec = RunSpec {
-        run: stablehand::new_run_id(),
-        agent: name,
-        dialect: Dialect::Acp,
-        launch,
+    let mut variables = if choice.keep_env { Vec::new() } else { env.non_interactive() };
+    variables.extend(settings.variables());
+    let exit_codes = agent.map_or(&[][..], |agent| agent.row().exit_codes);
+    let plan = RunPlan {
+        start: Start::Relayed { name, launch, exit_codes },
+        env: variables,
         keeper: env.keeper(),
-        prompt: Vec::new(),
-        talk: None,
         approvals,
-        hooks: None,
-        exit_codes: agent.map_or(&[], |agent| agent.row().exit_codes),
         limits: choice.limits_of(agent),
         stages: choice.stages(),
-        observe_only: false,
-        resumed_from: None,
         leases: Some(leases),
-        verify: false,
-        terminal: None,
+        context: None,
         continuations: Continuations::default(),
+        hooks: None,
+        stays: false,
+        observe_only: false,
+        verify: false,
+    };
+    let runs = Runs {
+        plan,
+        resume: None,
+        prompt: Some(Asked::default()),
+        conversation: false,
         tries: Tries::default(),
+        continue_prompt: String::new(),
     };
     let mut house = House::open(&env, &setup(choice, log_dir, &env))?;
     for text in settings.ignored() {
         let fields = serde_json::json!({ "text": text });
         house.log.decide(Level::Warn, "setting_ignored", &fields, None);
     }
-    let (report, settled) = house.run(&spec);
-    complain(&house, &report);
-    house.close(Ok(match settled {
-        Settled::Interrupted(signal) => 128u8.saturating_add(u8::try_from(signal).unwrap_or(2)),
-        Settled::Everything => driver::exit_code(report.end),
-    }))
+    let ended = house.run(runs);
+    complain(&house, &ended.report);
+    house.close(Ok(supervise::exit_code(&ended)))
 }
 
 fn setup(choice: &ChoiceArgs, log_dir: std::path::PathBuf, env: &Env) -> Setup {

@@ -1,56 +1,37 @@
 //! From what was typed to what will be done; nothing is touched yet.
 
 use super::RunArgs;
-use super::terminal::Wanted;
 use crate::ask::Attendant;
 use crate::env::Env;
 use crate::failure::Failure;
+use crate::input::RunPrompt;
 use crate::manage;
 use crate::settings::Held;
-use stablehand::agent::{self, Agent, PlanRequest, ToolsSeen};
-use stablehand::continuation::Continuations;
-use stablehand::driver::{Approvals, RunSpec, Stages, TalkSpec, TerminalRun};
-use stablehand::hooks::{HookRun, HookWish, MOST_CONTEXT};
+use stablehand::agent::{self, PlanRequest, ToolsSeen};
+use stablehand::driver::{Approvals, RunSpec, TerminalRun};
 use stablehand::keeper::Transport;
-use stablehand::lease::Lease;
 use stablehand::recovery::Tries;
 use stablehand::redact::Redaction;
+use stablehand::session::{AgentStart, RunPlan, Runs, Start};
 use stablehand_core::id::SessionId;
-use stablehand_core::monitor::Limits;
-use stablehand_core::settings::context::before;
 use stablehand_core::settings::variable::shown;
 use stablehand_core::time::human;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What will be done.
 #[derive(Debug)]
-pub(super) struct RunPlan {
-    pub(super) agent: Agent,
-    pub(super) resume: Option<SessionId>,
+pub(super) struct Prepared {
+    /// The runs that it takes.
+    pub(super) runs: Runs,
     pub(super) log_dir: PathBuf,
-    leases: PathBuf,
-    program: PathBuf,
-    request: PlanRequest,
-    limits: Limits,
-    approvals: Approvals,
-    /// Who answers what the agent asks.
+    /// Who answers the agent's permission requests.
     pub(super) attendant: Option<Attendant>,
-    stages: Stages,
-    env: Env,
-    keep_env: bool,
-    observe_only: bool,
-    verify: bool,
-    hooks: bool,
-    terminal: Option<Wanted>,
     /// What the files say.
     pub(super) settings: Held,
-    /// What a new session is told first.
-    context: Option<String>,
-    continuations: Continuations,
 }
 
-impl RunPlan {
-    pub(super) fn new(args: &RunArgs, env: &Env) -> Result<RunPlan, Failure> {
+impl Prepared {
+    pub(super) fn new(args: &RunArgs, env: &Env, prompt: &RunPrompt) -> Result<Self, Failure> {
         let choice = &args.choice;
         let agent = choice.agent()?;
         let log_dir = choice.log_dir(env)?;
@@ -60,29 +41,36 @@ impl RunPlan {
         let asks = gate.is_some() || form.listens() || choice.hooks;
         args.asks.check_asks(asks, agent.name())?;
         let attendant = args.asks.attendant(gate.clone(), env)?;
-        // Leases are shared by all runs of a user, wherever they log to.
-        let leases = env.state().unwrap_or_else(|_| log_dir.clone()).join("leases");
-        Ok(RunPlan {
-            agent,
-            resume: choice.resume.clone().map(SessionId),
-            log_dir,
-            leases,
-            program: choice.program(agent, env)?,
-            request: PlanRequest {
-                resume: None,
-                continue_latest: choice.continue_latest,
-                force: choice.force,
-                asks_always: gate.is_some() && !choice.hooks,
-                mode: choice.mode,
-                form,
-                login: choice.login(agent),
-                model: choice.model.clone(),
-                workspace: choice.workspace.clone(),
-                partial_output: true,
-                mcp: Vec::new(),
-                extra: choice.extra.clone(),
-            },
-            limits: choice.limits(agent),
+        let terminal = args.terminal.wanted(env)?;
+        let mut variables = match (choice.keep_env, terminal) {
+            (true, _) => Vec::new(),
+            (false, None) => env.non_interactive(),
+            (false, Some(_)) => env.at_terminal(),
+        };
+        variables.extend(settings.variables());
+        let request = PlanRequest {
+            resume: None,
+            continue_latest: choice.continue_latest,
+            force: choice.force,
+            asks_always: gate.is_some() && !choice.hooks,
+            mode: choice.mode,
+            form,
+            login: choice.login(agent),
+            model: choice.model.clone(),
+            workspace: choice.workspace.clone(),
+            partial_output: true,
+            mcp: Vec::new(),
+            extra: choice.extra.clone(),
+        };
+        let plan = RunPlan {
+            start: Start::Agent(Box::new(AgentStart {
+                agent,
+                program: choice.program(agent, env)?,
+                request,
+                terminal,
+            })),
+            env: variables,
+            keeper: env.keeper(),
             approvals: match (gate, choice.force) {
                 (Some(gate), _) => Approvals::Policy { gate, attendance: attendant.attendance() },
                 (None, true) => Approvals::Allow,
@@ -91,136 +79,39 @@ impl RunPlan {
                 }
                 (None, false) => Approvals::Deny,
             },
-            attendant: Some(attendant).filter(|_| asks),
+            limits: choice.limits(agent),
             stages: choice.stages(),
-            env: env.clone(),
-            keep_env: choice.keep_env,
-            observe_only: args.observe_only,
-            verify: args.verify,
-            hooks: choice.hooks,
-            terminal: args.terminal.wanted(env)?,
+            // Leases are shared by all runs of a user, wherever they log to.
+            leases: Some(env.state().unwrap_or_else(|_| log_dir.clone()).join("leases")),
             context: settings.context.text.clone(),
             continuations: settings.continuations(agent),
-            settings,
-        })
-    }
-
-    /// One run of the plan.
-    pub(super) fn spec(
-        &self,
-        prompt: &[u8],
-        resume: Option<SessionId>,
-    ) -> Result<RunSpec, Failure> {
-        // What is resumed by name is no longer the latest.
-        let continue_latest = self.request.continue_latest && resume.is_none();
-        let mut request =
-            PlanRequest { resume: resume.clone(), continue_latest, ..self.request.clone() };
-        // A session that is resumed has been told already.
-        let new = request.resume.is_none() && !continue_latest;
-        let context = self.context.as_deref().filter(|_| new);
-        // A hook tells it where there is one, if it can tell so much.
-        let (by_hook, by_prompt) = match context {
-            Some(context) if self.hooks && context.len() <= MOST_CONTEXT => (Some(context), None),
-            context => (None, context),
+            hooks: choice.hooks.then(|| env.hook_setup()).transpose()?,
+            stays: false,
+            observe_only: args.observe_only,
+            verify: args.verify,
         };
-        let hooks = self.hooks.then(|| self.hook_run(by_hook)).transpose()?;
-        if let Some(hooks) = &hooks {
-            request.extra.extend(hooks.args.iter().cloned());
-            // We decide, and nobody else.
-            request.force |= hooks.needs_force && self.approvals.judge();
-        }
-        let behind_context =
-            by_prompt.map(|context| before(context, &String::from_utf8_lossy(prompt)).into_bytes());
-        let prompt = behind_context.as_deref().unwrap_or(prompt);
-        let (mut plan, terminal) = self.launch(&request, prompt)?;
-        if !self.keep_env {
-            plan.launch.env.extend(match terminal {
-                None => self.env.non_interactive(),
-                Some(_) => self.env.at_terminal(),
-            });
-        }
-        plan.launch.env.extend(self.settings.variables());
-        Ok(RunSpec {
-            run: stablehand::new_run_id(),
-            agent: self.agent.name().to_owned(),
-            dialect: plan.dialect,
-            launch: plan.launch,
-            keeper: self.env.keeper(),
-            prompt: prompt.to_vec(),
-            talk: plan.opening.map(|opening| TalkSpec {
-                opening,
-                stays: false,
-                images: Vec::new(),
-                context: None,
-                acts_unasked: self.request.form.acts_unasked(),
-            }),
-            approvals: self.approvals.clone(),
-            hooks: hooks.map(|hooks| hooks.spec),
-            exit_codes: self.agent.row().exit_codes,
-            limits: self.limits.clone(),
-            stages: self.stages,
-            observe_only: self.observe_only,
-            resumed_from: resume,
-            leases: Some(self.leases.clone()),
-            verify: self.verify,
-            terminal,
-            continuations: self.continuations.clone(),
-            tries: Tries::default(),
-        })
-    }
-
-    /// What the agent needs so that its hooks call us.
-    fn hook_run(&self, context: Option<&str>) -> Result<HookRun, Failure> {
-        let state = self.env.state()?;
-        let here = self.request.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
-        let wish = HookWish {
-            agent: self.agent,
-            program: &self.env.hook_program(),
-            places: &self.env.socket_places(),
-            state: &state,
-            workspace: &here,
-            context: context.map(str::to_owned),
-            env: Vec::new(),
+        let runs = Runs {
+            plan,
+            resume: choice.resume.clone().map(SessionId),
+            prompt: Some(prompt.asked()),
+            conversation: false,
+            tries: Tries { tried: 0, allowed: args.again.retries },
+            continue_prompt: args.again.continue_prompt.clone(),
         };
-        Ok(wish.plan()?)
-    }
-
-    /// How it is started: with pipes, or at a terminal.
-    fn launch(
-        &self,
-        request: &PlanRequest,
-        prompt: &[u8],
-    ) -> Result<(agent::Plan, Option<TerminalRun>), Failure> {
-        let Some(wanted) = self.terminal else {
-            return Ok((self.agent.plan(self.program.clone(), request)?, None));
-        };
-        let prompt = String::from_utf8_lossy(prompt);
-        let program = self.program.clone();
-        let (plan, run) = self.agent.plan_at_terminal(program, request, &prompt, wanted.size)?;
-        let run = TerminalRun {
-            exit_when_quiet: wanted.exit_when_quiet,
-            follow_size: wanted.follow_size,
-            ..run
-        };
-        Ok((plan, Some(run)))
-    }
-
-    /// Refuses early where another run has the session; the driver takes the lease itself.
-    pub(super) fn check_lease(&self) -> Result<(), Failure> {
-        if let Some(session) = &self.resume {
-            drop(Lease::take(&self.leases, self.agent.name(), session)?);
-        }
-        Ok(())
+        Ok(Prepared { runs, log_dir, attendant: Some(attendant).filter(|_| asks), settings })
     }
 }
 
 /// `--dry-run`: the plan as JSON, for people and programs alike.
 pub(super) fn print(
     spec: &RunSpec,
-    plan: &RunPlan,
+    runs: &Runs,
+    log_dir: &Path,
+    settings: &Held,
     redaction: Option<&Redaction>,
 ) -> Result<u8, Failure> {
-    let limits = &spec.limits;
+    let Start::Agent(start) = &runs.plan.start else { return manage::print("") };
+    let (agent, limits) = (start.agent, &spec.limits);
     let env: serde_json::Map<String, serde_json::Value> = spec
         .launch
         .env
@@ -256,7 +147,7 @@ pub(super) fn print(
         "args": argv.get(1..),
         "env": env,
         "cwd": spec.launch.cwd.as_ref().map(|folder| folder.to_string_lossy()),
-        "tools_seen": match plan.agent.row().tools {
+        "tools_seen": match agent.row().tools {
             ToolsSeen::BeginningAndEnd => "when they begin and when they end",
             ToolsSeen::AfterTheFact => "only when they are over",
         },
@@ -268,9 +159,9 @@ pub(super) fn print(
         "stdin": stdin,
         "dialect": spec.dialect.name(),
         "resume": spec.resumed_from,
-        "log_dir": plan.log_dir.to_string_lossy(),
+        "log_dir": log_dir.to_string_lossy(),
         "observe_only": spec.observe_only,
-        "settings": plan.settings.describe(plan.agent),
+        "settings": settings.describe(agent),
         "limits": {
             "startup": human(limits.startup),
             "first_response": human(limits.first_response),

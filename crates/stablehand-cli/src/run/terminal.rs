@@ -7,6 +7,7 @@ use crate::env::Env;
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use stablehand::agent::Form;
+use stablehand::session::TerminalWish;
 use stablehand_core::terminal::TerminalSize;
 use std::time::Duration;
 
@@ -40,14 +41,6 @@ pub(super) struct TerminalArgs {
     exit_when_quiet: Option<Duration>,
 }
 
-/// A terminal that is wanted.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
-    pub(super) size: TerminalSize,
-    pub(super) follow_size: bool,
-    pub(super) exit_when_quiet: Option<Duration>,
-}
-
 impl TerminalArgs {
     /// Whether the agent may ask; where a policy is to answer it must.
     pub(super) fn form(&self, acp: bool, ruled: bool) -> Result<Form, Failure> {
@@ -68,7 +61,7 @@ impl TerminalArgs {
     }
 
     /// What is wanted; nothing where the agent gets pipes.
-    pub(super) fn wanted(&self, env: &Env) -> Result<Option<Wanted>, Failure> {
+    pub(super) fn wanted(&self, env: &Env) -> Result<Option<TerminalWish>, Failure> {
         if self.transport != TransportName::Pty {
             let useless = match (self.size, self.exit_when_quiet) {
                 (Some(_), _) => "--size",
@@ -78,7 +71,7 @@ impl TerminalArgs {
             return Err(Failure::usage(format!("{useless} is about a terminal"))
                 .hint("add --transport pty, or leave it out"));
         }
-        Ok(Some(Wanted {
+        Ok(Some(TerminalWish {
             size: self.size.or(env.terminal_size).unwrap_or(TerminalSize::DEFAULT),
             follow_size: self.size.is_none() && env.terminal_size.is_some(),
             exit_when_quiet: self.exit_when_quiet,

@@ -3,7 +3,7 @@
 use super::Wrap;
 use crate::failure::Failure;
 use crate::input::{Prompt, Prompts};
-use crate::supervise::{Format, House, Settled};
+use crate::supervise::{self, Format, House};
 use stablehand::driver::{self, RunReport};
 use stablehand_core::event::SessionEnd;
 use stablehand_core::id::SessionId;
@@ -24,10 +24,11 @@ pub(super) fn talk(wrap: &Wrap, house: &mut House, first: &str) -> Result<u8, Fa
                 Prompt::Signal(signal) => return Ok(by_signal(signal)),
             },
         };
-        let (report, settled) = wrap.turn(house, &prompt, session.as_ref())?;
-        if let Settled::Interrupted(signal) = settled {
-            return Ok(by_signal(signal));
+        let ended = wrap.turn(house, &prompt, session.as_ref());
+        if ended.signal.is_some() {
+            return Ok(supervise::exit_code(&ended));
         }
+        let report = ended.report;
         // The newest id counts: an agent may continue under another one.
         session = report.session.clone().filter(SessionId::is_safe_argument).or(session);
         match report.end.end {

@@ -40,6 +40,13 @@ pub fn joined(pieces: &[Piece]) -> Option<String> {
     (!told.is_empty()).then(|| told.join("\n\n"))
 }
 
+/// The same for a prompt that need not be text.
+pub fn before_bytes(context: &str, prompt: &[u8]) -> Vec<u8> {
+    let mut whole = before(context, "").into_bytes();
+    whole.extend_from_slice(prompt);
+    whole
+}
+
 /// A prompt behind the context, which is marked so that the agent takes it for nobody's wish.
 pub fn before(context: &str, prompt: &str) -> String {
     // A piece must not end the mark before its time.

@@ -2,7 +2,7 @@
 //!
 //! Whether it is safe, and with which words, is [`recovery::next`]'s; the runs are [`super::runs`]'.
 
-use super::runs::Runs;
+use super::runs::{Asked, Runs};
 use crate::control::{Request, Requests};
 use crate::driver::{Ending, RunReport};
 use crate::log::Log;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(super) enum Again {
     /// The agent is asked this.
-    With(Prompt),
+    With(Asked),
     /// Somebody cancelled it: the turn is over.
     Not,
     /// Somebody ended everything.
@@ -28,7 +28,7 @@ impl Runs {
     /// Announces another try of a turn, and waits for its time.
     pub(super) fn again(
         &mut self,
-        given: Prompt,
+        given: Asked,
         report: &mut RunReport,
         log: &mut Log,
         requests: &Requests,
@@ -44,7 +44,7 @@ impl Runs {
             Next::Again { after } => (after, None, given),
             Next::AgainInSession { session, after } => (after, Some(session), given),
             Next::Continue { session, after } => {
-                (after, Some(session), self.continue_prompt.as_str().into())
+                (after, Some(session), Prompt::from(self.continue_prompt.as_str()).into())
             }
         };
         let ended = |end, signal| Ending { end, by: EndedBy::Person, signal };
@@ -69,9 +69,8 @@ impl Runs {
             }
         }
         self.tries.tried = report.tried.saturating_add(1);
-        if session.is_some() {
-            self.request.resume = session;
-            self.request.continue_latest = false;
+        if let Some(session) = session {
+            self.continue_in(session);
         }
         Again::With(prompt)
     }

@@ -1,9 +1,9 @@
 //! What is wanted of a session, and starting it.
 
-use super::runs::Runs;
+use super::plan::{AgentStart, RunPlan, Start};
+use super::runs::{AllRuns, Asked, Runs};
 use super::{Handle, Session, queue};
 use crate::agent::{Agent, Form, Mode, PlanError, PlanRequest};
-use crate::clock::unix_now;
 use crate::continuation::Continuations;
 use crate::control;
 use crate::driver::{Approvals, Faces, Stages, StatusCell};
@@ -18,7 +18,7 @@ use crate::surroundings::{Surroundings, is_initialised};
 use stablehand_core::id::SessionId;
 use stablehand_core::mcp::McpServer;
 use stablehand_core::monitor::Limits;
-use stablehand_core::record::{FORMAT, Level};
+use stablehand_core::record::Level;
 use stablehand_core::speak::Prompt;
 use std::ffi::OsString;
 use std::io;
@@ -373,10 +373,13 @@ impl SessionBuilder {
         warnings.extend(self.drop_servers());
         let redaction = self.redaction.take();
         let runs = self.runs(keeper, leases, around)?;
-        let mut log = open_log(folder, &runs, redaction.clone())?;
-        if let Some((level, listener)) = listener {
-            log.set_listener(level, listener);
-        }
+        let options = LogOptions {
+            folder,
+            prefix: "stablehand".to_owned(),
+            durability: Durability::Group,
+            required: false,
+        };
+        let mut log = Log::open(options, runs.plan.dialect(), redaction.clone(), listener)?;
         for text in warnings {
             log.decide(Level::Warn, "setting_ignored", &serde_json::json!({ "text": text }), None);
         }
@@ -384,7 +387,7 @@ impl SessionBuilder {
         let (control, requests) = control::control().map_err(StartError::System)?;
         let (writer, events) = queue::queue();
         let writer = Redacting::new(writer, redaction.as_ref());
-        let follower = Follower::start(log.tail(0), runs.dialect(), writer, || {})
+        let follower = Follower::start(log.tail(0), runs.plan.dialect(), writer, || {})
             .map_err(StartError::System)?;
         let status = StatusCell::default();
         let mut faces = Faces { status: Some(status.clone()), ..Faces::default() };
@@ -392,7 +395,7 @@ impl SessionBuilder {
         let thread = std::thread::Builder::new()
             .name("stablehand-session".into())
             .spawn(move || {
-                let report = runs.all(&mut log, &mut faces, &requests);
+                let AllRuns { report, .. } = runs.all(&mut log, &mut faces, &requests, &mut ());
                 let missed = log.missed();
                 log.end();
                 (report, missed)
@@ -472,14 +475,16 @@ impl SessionBuilder {
         }
         let mut env = around.non_interactive;
         env.extend(self.env);
-        let runs = Runs {
-            agent: self.agent,
-            program,
-            request,
+        let resume = request.resume.take();
+        let plan = RunPlan {
+            start: Start::Agent(Box::new(AgentStart {
+                agent: self.agent,
+                program,
+                request,
+                terminal: None,
+            })),
             env,
             keeper,
-            prompt: self.prompt,
-            conversation: self.conversation,
             approvals: match self.policy {
                 Policy::Deny => Approvals::Deny,
                 Policy::Allow => Approvals::Allow,
@@ -494,42 +499,24 @@ impl SessionBuilder {
             },
             limits,
             stages: self.stages,
-            leases,
+            leases: Some(leases),
             context: self.context,
             continuations: self.continuations,
             hooks: self.hooks,
+            stays: self.conversation,
+            observe_only: false,
+            verify: false,
+        };
+        let runs = Runs {
+            plan,
+            resume,
+            prompt: self.prompt.map(Asked::from),
+            conversation: self.conversation,
             tries: Tries { tried: 0, allowed: self.retries },
             continue_prompt: self.continue_prompt,
         };
         // Refused now rather than on a thread that nobody looks at.
-        runs.spec(&Prompt::default())?;
+        runs.spec(&Asked::default())?;
         Ok(runs)
     }
-}
-
-fn open_log(folder: PathBuf, runs: &Runs, redaction: Option<Redaction>) -> Result<Log, LogError> {
-    let options = LogOptions {
-        folder,
-        prefix: "stablehand".to_owned(),
-        durability: Durability::Group,
-        required: false,
-    };
-    let mut log = Log::create(options, unix_now())?;
-    let mut fields = serde_json::json!({
-        "v": FORMAT,
-        "log": crate::new_run_id(),
-        "program": "stablehand",
-        "version": env!("CARGO_PKG_VERSION"),
-        "dialect": runs.dialect().name(),
-    });
-    if let Some(redaction) = redaction {
-        // Whoever replays the log has to know that it is not what the agent wrote.
-        if redaction.raw {
-            fields["redacted_raw"] = true.into();
-        }
-        log.redact(redaction);
-    }
-    log.begin(fields);
-    log.flush();
-    Ok(log)
 }

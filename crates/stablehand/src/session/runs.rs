@@ -2,47 +2,76 @@
 
 use super::again::Again;
 use super::build::StartError;
-use crate::agent::{Agent, Form, PlanRequest};
-use crate::continuation::Continuations;
+use super::plan::{RunPlan, Start};
 use crate::control::{Request, Requests};
-use crate::driver::{self, Approvals, Faces, RunReport, RunSpec, Stages, TalkSpec};
-use crate::hooks::{HookError, HookRun, HookSetup, HookWish, MOST_CONTEXT};
-use crate::keeper::KeeperProgram;
+use crate::driver::{self, Faces, RunReport, RunSpec};
+use crate::lease::{Lease, LeaseError};
 use crate::log::Log;
 use crate::recovery::Tries;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use stablehand_core::Dialect;
 use stablehand_core::event::SessionEnd;
 use stablehand_core::id::SessionId;
-use stablehand_core::monitor::Limits;
 use stablehand_core::record::Level;
-use stablehand_core::settings::context::before;
-use stablehand_core::speak::Prompt;
-use std::ffi::OsString;
-use std::path::PathBuf;
+use stablehand_core::speak::{Image, Prompt};
 
-/// Everything that the runs have in common.
+/// The runs of one session: as many as its turns, retries and continuations need.
 #[derive(Debug)]
-pub(super) struct Runs {
-    pub(super) agent: Agent,
-    pub(super) program: PathBuf,
-    pub(super) request: PlanRequest,
-    pub(super) env: Vec<(OsString, Option<OsString>)>,
-    pub(super) keeper: KeeperProgram,
-    pub(super) prompt: Option<Prompt>,
-    pub(super) conversation: bool,
-    pub(super) approvals: Approvals,
-    pub(super) limits: Limits,
-    pub(super) stages: Stages,
-    pub(super) leases: PathBuf,
-    /// What a new session is told first.
-    pub(super) context: Option<String>,
-    pub(super) continuations: Continuations,
-    /// How its hooks reach us, where they are to.
-    pub(super) hooks: Option<HookSetup>,
+pub struct Runs {
+    /// What they have in common.
+    pub plan: RunPlan,
+    /// The session that the next one continues.
+    pub resume: Option<SessionId>,
+    /// The first prompt, where it is known before the agent is started.
+    pub prompt: Option<Asked>,
+    /// Whether further prompts may come.
+    pub conversation: bool,
     /// How often the turn that is on was tried again, and may be.
-    pub(super) tries: Tries,
-    pub(super) continue_prompt: String,
+    pub tries: Tries,
+    /// The prompt with which a run is resumed that may have changed something.
+    pub continue_prompt: String,
+}
+
+/// What an agent is asked. Unlike a [`Prompt`] it need not be text: it may come from a pipe.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// The words.
+    pub bytes: Vec<u8>,
+    /// What the agent is shown with them.
+    pub images: Vec<Image>,
+}
+
+impl From<Prompt> for Asked {
+    fn from(prompt: Prompt) -> Asked {
+        Asked { bytes: prompt.text.into_bytes(), images: prompt.images }
+    }
+}
+
+/// Called before and after each run, on the thread that runs it.
+pub trait Between {
+    /// A run begins.
+    fn begins(&mut self, _log: &Log, _faces: &mut Faces) {}
+
+    /// A run is over. Returns the signal that somebody sent meanwhile, which ends the session.
+    fn ended(
+        &mut self,
+        _report: &RunReport,
+        _log: &mut Log,
+        _faces: &mut Faces,
+        _requests: &Requests,
+    ) -> Option<i32> {
+        None
+    }
+}
+
+impl Between for () {}
+
+/// How the runs of a session ended.
+#[derive(Debug)]
+pub struct AllRuns {
+    /// The last one.
+    pub report: RunReport,
+    /// The signal that ended the session between two runs, or after the last one.
+    pub signal: Option<i32>,
 }
 
 /// What comes after a run.
@@ -53,155 +82,110 @@ enum Next {
 }
 
 impl Runs {
-    /// How the agent is read.
-    pub(super) fn dialect(&self) -> Dialect {
-        let row = self.agent.row();
-        match (self.request.form, &row.two_way) {
-            (Form::Acp, _) => Dialect::Acp,
-            (Form::TwoWay, Some(way)) => way.dialect,
-            _ => row.dialect,
-        }
-    }
-
-    /// Runs until the session is over.
-    pub(super) fn all(
+    /// Runs until the session is over, on this thread.
+    pub fn all(
         mut self,
         log: &mut Log,
         faces: &mut Faces,
         requests: &Requests,
-    ) -> RunReport {
+        between: &mut dyn Between,
+    ) -> AllRuns {
+        let over = |report| AllRuns { report, signal: None };
         let mut prompt = self.prompt.take();
         // An agent that takes one turn a process is not started before there is one.
-        if prompt.is_none() && !self.request.form.listens() {
+        if prompt.is_none() && !self.listens() {
             match wait_for_prompt(requests) {
-                Next::Prompt(next) => prompt = Some(next),
-                Next::End => return RunReport::without_run(SessionEnd::Success),
+                Next::Prompt(next) => prompt = Some(next.into()),
+                Next::End => return over(RunReport::without_run(SessionEnd::Success)),
             }
         }
         loop {
             let prompt_now = self.taken(prompt.take().unwrap_or_default(), log);
-            let spec = self.spec(&prompt_now);
-            let mut report = match spec {
-                Ok(spec) => driver::run(&spec, log, faces, requests),
-                // It was planned once already, with another session.
-                Err(_) => return RunReport::without_run(SessionEnd::Internal),
+            // It was planned once already, with another session.
+            let Ok(spec) = self.spec(&prompt_now) else {
+                return over(RunReport::without_run(SessionEnd::Internal));
             };
+            between.begins(log, faces);
+            let mut report = driver::run(&spec, log, faces, requests);
+            if let Some(signal) = between.ended(&report, log, faces, requests) {
+                return AllRuns { report, signal: Some(signal) };
+            }
             // A process that was to stay and did not is started again with the next prompt, like one
             // that takes a single turn.
             let continued = report.continued.take();
-            self.continuations = std::mem::take(&mut report.continuations);
+            self.plan.continuations = std::mem::take(&mut report.continuations);
             if continued.is_none() && report.again {
-                let given = report.prompt.take().unwrap_or(prompt_now);
+                let given = report.prompt.take().map_or(prompt_now, Asked::from);
                 match self.again(given, &mut report, log, requests) {
                     Again::With(next) => {
                         prompt = Some(next);
                         continue;
                     }
                     Again::Not => {}
-                    Again::Ended => return report,
+                    Again::Ended => return over(report),
                 }
             }
             self.tries.tried = 0;
-            let finished = self.request.form.listens() && report.finished;
-            let over = !self.conversation || finished || is_final(&report);
-            if over && continued.is_none() {
-                return report;
+            let finished = self.listens() && report.finished;
+            let is_last = !self.conversation || finished || is_final(&report);
+            if is_last && continued.is_none() {
+                return over(report);
             }
             // The newest id counts: an agent may continue under another one.
-            let session = report.session.clone().filter(SessionId::is_safe_argument);
-            if session.is_some() {
-                self.request.resume = session;
-                self.request.continue_latest = false;
+            if let Some(session) = report.session.clone().filter(SessionId::is_safe_argument) {
+                self.continue_in(session);
             }
             if let Some(continued) = continued {
-                prompt = Some(continued.prompt.into());
+                prompt = Some(Prompt::from(continued.prompt).into());
                 continue;
             }
             match wait_for_prompt(requests) {
-                Next::Prompt(next) => prompt = Some(next),
-                Next::End => return report,
+                Next::Prompt(next) => prompt = Some(next.into()),
+                Next::End => return over(report),
             }
         }
     }
 
     /// The prompt as the agent takes it: without images where it cannot be shown any.
-    fn taken(&self, prompt: Prompt, log: &mut Log) -> Prompt {
-        if prompt.images.is_empty() || self.agent.takes_images(self.request.form) {
+    fn taken(&self, prompt: Asked, log: &mut Log) -> Asked {
+        let Start::Agent(start) = &self.plan.start else { return prompt };
+        if prompt.images.is_empty() || start.agent.takes_images(start.request.form) {
             return prompt;
         }
         let text =
-            format!("{} takes no images, so it is told that there are some", self.agent.name());
+            format!("{} takes no images, so it is told that there are some", start.agent.name());
         log.decide(Level::Warn, "left_out", &serde_json::json!({ "text": text }), None);
-        prompt.in_words().into()
+        let text = String::from_utf8_lossy(&prompt.bytes).into_owned();
+        Prompt::from(Prompt { text, images: prompt.images }.in_words()).into()
     }
 
-    pub(super) fn spec(&self, prompt: &Prompt) -> Result<RunSpec, StartError> {
-        // A session that is resumed has been told already.
-        let new = self.request.resume.is_none() && !self.request.continue_latest;
-        let mut context = self.context.clone().filter(|_| new);
-        let mut request = self.request.clone();
-        let hooks = match &self.hooks {
-            Some(setup) => {
-                // A hook tells it, if it can tell so much.
-                let by_hook = context.take_if(|context| context.len() <= MOST_CONTEXT);
-                let hooks = self.hook_run(setup, by_hook)?;
-                request.extra.extend(hooks.args);
-                // We decide, and nobody else.
-                request.force |= hooks.needs_force && self.approvals.judge();
-                Some(hooks.spec)
-            }
-            None => None,
-        };
-        let mut plan = self.agent.plan(self.program.clone(), &request)?;
-        plan.launch.env.extend(self.env.iter().cloned());
-        let text = match context.take_if(|_| !prompt.is_empty()) {
-            Some(context) => before(&context, &prompt.text),
-            None => prompt.text.clone(),
-        };
-        Ok(RunSpec {
-            run: crate::new_run_id(),
-            agent: self.agent.name().to_owned(),
-            dialect: plan.dialect,
-            launch: plan.launch,
-            keeper: self.keeper.clone(),
-            prompt: text.into_bytes(),
-            talk: plan.opening.map(|opening| TalkSpec {
-                opening,
-                stays: self.conversation,
-                images: prompt.images.clone(),
-                context,
-                acts_unasked: self.request.form.acts_unasked(),
-            }),
-            approvals: self.approvals.clone(),
-            hooks,
-            exit_codes: self.agent.row().exit_codes,
-            limits: self.limits.clone(),
-            stages: self.stages,
-            observe_only: false,
-            resumed_from: self.request.resume.clone(),
-            leases: Some(self.leases.clone()),
-            verify: false,
-            terminal: None,
-            continuations: self.continuations.clone(),
-            tries: self.tries,
-        })
+    /// The run for this prompt.
+    pub fn spec(&self, prompt: &Asked) -> Result<RunSpec, StartError> {
+        self.plan.spec(&prompt.bytes, &prompt.images, self.resume.clone(), self.tries)
     }
-}
 
-impl Runs {
-    /// What the agent needs so that its hooks call us.
-    fn hook_run(&self, setup: &HookSetup, context: Option<String>) -> Result<HookRun, HookError> {
-        let here = self.request.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
-        let wish = HookWish {
-            agent: self.agent,
-            program: &setup.program,
-            places: &setup.places,
-            state: &setup.state,
-            workspace: &here,
-            context,
-            env: Vec::new(),
-        };
-        wish.plan()
+    /// Refuses early where another run has the session that is to be continued; the driver takes the
+    /// lease itself.
+    pub fn check_lease(&self) -> Result<(), LeaseError> {
+        if let (Some(session), Some(leases)) = (&self.resume, &self.plan.leases)
+            && let Start::Agent(start) = &self.plan.start
+        {
+            drop(Lease::take(leases, start.agent.name(), session)?);
+        }
+        Ok(())
+    }
+
+    /// Whether the agent takes prompts while it runs.
+    fn listens(&self) -> bool {
+        match &self.plan.start {
+            Start::Agent(start) => start.request.form.listens(),
+            Start::Relayed { .. } => false,
+        }
+    }
+
+    /// From here on this session is continued.
+    pub(super) fn continue_in(&mut self, session: SessionId) {
+        self.resume = Some(session);
     }
 }
 

@@ -1,0 +1,226 @@
+//! What the runs of a session have in common, and the one place that makes a [`RunSpec`] of it.
+//!
+//! Every way to run an agent plans here: one turn, a conversation, a terminal, hooks, and an agent
+//! whose own client speaks to it. Starts nothing.
+
+use super::build::StartError;
+use crate::agent::{Agent, ExitMeaning, Form, PlanRequest};
+use crate::continuation::Continuations;
+use crate::driver::{Approvals, RunSpec, Stages, TalkSpec, TerminalRun};
+use crate::hooks::{HookRun, HookSetup, HookWish, MOST_CONTEXT};
+use crate::keeper::{KeeperProgram, Launch};
+use crate::recovery::Tries;
+use stablehand_core::Dialect;
+use stablehand_core::id::SessionId;
+use stablehand_core::monitor::Limits;
+use stablehand_core::settings::context;
+use stablehand_core::speak::Image;
+use stablehand_core::terminal::TerminalSize;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the runs of a session have in common.
+#[derive(Clone, Debug)]
+pub struct RunPlan {
+    /// What is started.
+    pub start: Start,
+    /// Variables for the agent; none takes one away.
+    pub env: Vec<(OsString, Option<OsString>)>,
+    /// How our keeper is started.
+    pub keeper: KeeperProgram,
+    /// What becomes of the agent's permission requests.
+    pub approvals: Approvals,
+    /// When silence is too long.
+    pub limits: Limits,
+    /// How an agent is stopped.
+    pub stages: Stages,
+    /// Where the leases of sessions are kept; none are taken without.
+    pub leases: Option<PathBuf>,
+    /// The context that a new session gets before its first prompt.
+    pub context: Option<String>,
+    /// When the agent is told to go on after a turn that ended well.
+    pub continuations: Continuations,
+    /// How its hooks reach us, where they are to.
+    pub hooks: Option<HookSetup>,
+    /// Whether one process takes several prompts, where the agent can.
+    pub stays: bool,
+    /// Judge, write the verdicts down, and stop nothing.
+    pub observe_only: bool,
+    /// Keep a digest of what is read.
+    pub verify: bool,
+}
+
+/// What is started.
+#[derive(Clone, Debug)]
+pub enum Start {
+    /// An agent that we know, by its row.
+    Agent(Box<AgentStart>),
+    /// A command whose own client speaks the Agent Client Protocol to it.
+    Relayed {
+        /// The agent's name.
+        name: String,
+        /// How it is started.
+        launch: Launch,
+        /// What its exit codes mean.
+        exit_codes: &'static [ExitMeaning],
+    },
+}
+
+/// An agent that we know.
+#[derive(Clone, Debug)]
+pub struct AgentStart {
+    /// Which one.
+    pub agent: Agent,
+    /// Its program.
+    pub program: PathBuf,
+    /// How it is asked to work. The session to resume is an argument of [`RunPlan::spec`].
+    pub request: PlanRequest,
+    /// The terminal that it gets instead of pipes.
+    pub terminal: Option<TerminalWish>,
+}
+
+/// A terminal for an agent.
+#[derive(Clone, Copy, Debug)]
+pub struct TerminalWish {
+    /// Its size.
+    pub size: TerminalSize,
+    /// Whether it follows the size of our own.
+    pub follow_size: bool,
+    /// Ask the agent to leave once it has written nothing for so long.
+    pub exit_when_quiet: Option<Duration>,
+}
+
+impl RunPlan {
+    /// How the agent's output is read.
+    pub fn dialect(&self) -> Dialect {
+        match &self.start {
+            Start::Relayed { .. } => Dialect::Acp,
+            Start::Agent(start) if start.terminal.is_some() => Dialect::Terminal,
+            Start::Agent(start) => {
+                let row = start.agent.row();
+                match (start.request.form, &row.two_way) {
+                    (Form::Acp, _) => Dialect::Acp,
+                    (Form::TwoWay, Some(way)) => way.dialect,
+                    _ => row.dialect,
+                }
+            }
+        }
+    }
+
+    /// One run: this prompt, in a new session or in that one.
+    pub fn spec(
+        &self,
+        prompt: &[u8],
+        images: &[Image],
+        resume: Option<SessionId>,
+        tries: Tries,
+    ) -> Result<RunSpec, StartError> {
+        let mut spec = RunSpec {
+            run: crate::new_run_id(),
+            agent: String::new(),
+            dialect: self.dialect(),
+            launch: Launch::default(),
+            keeper: self.keeper.clone(),
+            prompt: prompt.to_vec(),
+            talk: None,
+            approvals: self.approvals.clone(),
+            hooks: None,
+            exit_codes: &[],
+            limits: self.limits.clone(),
+            stages: self.stages,
+            observe_only: self.observe_only,
+            resumed_from: resume,
+            leases: self.leases.clone(),
+            verify: self.verify,
+            terminal: None,
+            continuations: self.continuations.clone(),
+            tries,
+        };
+        match &self.start {
+            Start::Agent(start) => self.fill(start, images, &mut spec)?,
+            Start::Relayed { name, launch, exit_codes } => {
+                spec.agent.clone_from(name);
+                spec.launch = launch.clone();
+                spec.exit_codes = exit_codes;
+            }
+        }
+        spec.launch.env.extend(self.env.iter().cloned());
+        Ok(spec)
+    }
+
+    /// What follows from the agent's row.
+    fn fill(
+        &self,
+        start: &AgentStart,
+        images: &[Image],
+        spec: &mut RunSpec,
+    ) -> Result<(), StartError> {
+        let mut request = start.request.clone();
+        request.resume.clone_from(&spec.resumed_from);
+        // A session that is resumed by its id need not be the latest.
+        request.continue_latest &= request.resume.is_none();
+        // A session that goes on has its context already.
+        let new = request.resume.is_none() && !request.continue_latest;
+        let mut context = self.context.clone().filter(|_| new);
+        if let Some(setup) = &self.hooks {
+            // A hook gives the context, where that is not too much for one.
+            let by_hook = context.take_if(|context| context.len() <= MOST_CONTEXT);
+            let hooks = hook_run(start, setup, by_hook)?;
+            request.extra.extend(hooks.args);
+            // Our policy decides, and nobody else.
+            request.force |= hooks.needs_force && self.approvals.judge();
+            spec.hooks = Some(hooks.spec);
+        }
+        let is_asked = !spec.prompt.is_empty() || !images.is_empty();
+        if let Some(context) = context.take_if(|_| is_asked) {
+            spec.prompt = context::before_bytes(&context, &spec.prompt);
+        }
+        let program = start.program.clone();
+        let plan = match start.terminal {
+            None => start.agent.plan(program, &request)?,
+            Some(wish) => {
+                let text = String::from_utf8_lossy(&spec.prompt);
+                let (plan, run) =
+                    start.agent.plan_at_terminal(program, &request, &text, wish.size)?;
+                spec.terminal = Some(TerminalRun {
+                    exit_when_quiet: wish.exit_when_quiet,
+                    follow_size: wish.follow_size,
+                    ..run
+                });
+                plan
+            }
+        };
+        spec.agent = start.agent.name().to_owned();
+        spec.dialect = plan.dialect;
+        spec.launch = plan.launch;
+        spec.exit_codes = start.agent.row().exit_codes;
+        spec.talk = plan.opening.map(|opening| TalkSpec {
+            opening,
+            stays: self.stays,
+            images: images.to_vec(),
+            context,
+            acts_unasked: start.request.form.acts_unasked(),
+        });
+        Ok(())
+    }
+}
+
+/// What the agent needs so that its hooks call us.
+fn hook_run(
+    start: &AgentStart,
+    setup: &HookSetup,
+    context: Option<String>,
+) -> Result<HookRun, StartError> {
+    let here = start.request.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+    let wish = HookWish {
+        agent: start.agent,
+        program: &setup.program,
+        places: &setup.places,
+        state: &setup.state,
+        workspace: &here,
+        context,
+        env: Vec::new(),
+    };
+    Ok(wish.plan()?)
+}
