@@ -6,8 +6,9 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::limits::LimitArgs;
 use crate::redact::RedactArgs;
-use crate::settings::{Held, SettingsArgs};
+use crate::settings::SettingsArgs;
 use stablehand::agent::{Agent, BY_COMMAND, Form, Mode};
+use stablehand::config::{Config, HeldBy};
 use stablehand::driver::Stages;
 use stablehand::gate::Gate;
 use stablehand::redact::Redaction;
@@ -193,32 +194,16 @@ impl ChoiceArgs {
     }
 
     /// What the user's file, the project's and the flags say, read now.
-    pub(crate) fn settings(&self, env: &Env) -> Result<Held, Failure> {
-        Held::read(&self.settings, &self.policy, self.workspace.as_deref(), env)
+    pub(crate) fn config(&self, env: &Env) -> Result<Config, Failure> {
+        let request = self.settings.request(&self.policy, self.workspace.as_deref());
+        Ok(Config::read(&request, &env.places())?)
     }
 
-    /// The rules that hold. A policy that cannot hold the agent must not be taken for one that does.
-    pub(crate) fn gate(
-        &self,
-        agent: Agent,
-        held: &Held,
-        env: &Env,
-    ) -> Result<Option<Arc<Gate>>, Failure> {
-        if !held.has_policy() {
-            return Ok(None);
-        }
-        let found = held.found_policy();
-        if let (Some(files), true) = (&found, self.force) {
-            return Err(Failure::usage(format!(
-                "--force, and the policy of {files}, cannot both hold"
-            ))
-            .hint("leave out --force, or add --no-policy"));
-        }
-        let form = self.spoken(agent);
-        if !agent.can_be_held(form, self.mode) && !self.hooks {
-            return Err(unruly(agent, form, found.as_deref()));
-        }
-        held.gate(agent, self.workspace.as_deref(), env)
+    /// The rules that hold.
+    pub(crate) fn gate(&self, agent: Agent, config: &Config) -> Result<Option<Arc<Gate>>, Failure> {
+        let (form, mode) = (self.spoken(agent), self.mode);
+        let by = HeldBy { form, mode, hooks: self.hooks, force: self.force };
+        Ok(config.gate(agent, by)?)
     }
 
     /// What is redacted.
@@ -249,21 +234,14 @@ impl ChoiceArgs {
     }
 }
 
-/// Says why a policy cannot hold an agent, and what can be done. `found` are the files of a policy that
-/// nobody named.
-pub(crate) fn unruly(agent: Agent, form: Form, found: Option<&str>) -> Failure {
-    let whose = found.map(|files| format!(" (of {files})")).unwrap_or_default();
-    let why = match form {
-        Form::Acp => "does not ask permission before every tool in the Agent Client Protocol",
-        Form::OneTurn | Form::TwoWay => "does not ask before it acts",
-    };
-    let failure =
-        Failure::usage(format!("{} {why}, so a policy cannot hold it{whose}", agent.name()));
+/// What can be done where a policy cannot hold an agent. `found` are the files of a policy that nobody
+/// named.
+pub(crate) fn unruly_hint(agent: Agent, form: Form, found: Option<&str>) -> String {
     let hint = next_step(agent, form);
-    failure.hint(match found {
+    match found {
         Some(_) => format!("{hint}; or run it without the policy: --no-policy"),
         None => hint,
-    })
+    }
 }
 
 /// How an agent can be run so that a policy holds it, or which agents can be.

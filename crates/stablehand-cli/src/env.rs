@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::signals;
 use stablehand::agent::{NON_INTERACTIVE, NOT_AT_TERMINAL};
+use stablehand::config::Places;
 use stablehand::hooks::HookSetup;
 use stablehand::keeper::KeeperProgram;
 use stablehand::manage::AgentHomes;
@@ -109,6 +110,11 @@ impl Env {
         let home = || self.home.as_ref().map(|home| home.join(".config/stablehand"));
         let folder = self.stablehand_home.clone().or_else(xdg).or_else(home)?;
         Some(folder.join("config.toml"))
+    }
+
+    /// Where settings are looked for.
+    pub fn places(&self) -> Places {
+        Places { home: self.home.clone(), user_file: self.config_file() }
     }
 
     /// What agents are to start for their hooks: the small program beside ours, where it is there.

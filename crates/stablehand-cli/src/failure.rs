@@ -1,6 +1,8 @@
 //! What went wrong, for the person at the keyboard: the only place that words hints.
 
+use crate::choice;
 use stablehand::agent::PlanError;
+use stablehand::config::{ConfigError, agent_names};
 use stablehand::context::ContextError;
 use stablehand::error_chain as chain;
 use stablehand::hooks::HookError;
@@ -133,6 +135,36 @@ impl From<StartError> for Failure {
             StartError::Log(error) => error.into(),
             StartError::Hooks(error) => error.into(),
             error => Failure::new(chain(&error)),
+        }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let usage = || Failure { code: USAGE, ..Failure::new(chain(&error)) };
+        let failure = Failure::new(chain(&error));
+        match &error {
+            ConfigError::Policy { .. } => failure.hint("see docs/policy.md for the language"),
+            ConfigError::Settings { .. } => {
+                failure.hint("see docs/settings.md and docs/policy.md for the language")
+            }
+            ConfigError::UnknownAgent { .. } => {
+                failure.hint(format!("there are: {}", agent_names().join(", ")))
+            }
+            ConfigError::FolderNotText { .. } => {
+                usage().hint("rename the folder, or run without a policy (--no-policy)")
+            }
+            ConfigError::ForceAndPolicy { .. } => {
+                usage().hint("leave out --force, or add --no-policy")
+            }
+            ConfigError::Unruly { agent, form, found } => {
+                usage().hint(choice::unruly_hint(*agent, *form, found.as_deref()))
+            }
+            ConfigError::Context(_) => match error {
+                ConfigError::Context(error) => error.into(),
+                _ => failure,
+            },
+            _ => failure,
         }
     }
 }

@@ -5,8 +5,9 @@
 //! would have done. A policy that cannot be read must not count as none: it denies.
 
 use crate::env::Env;
-use crate::settings::Held;
 use serde_json::Value;
+use stablehand::config::Config;
+use stablehand::error_chain;
 use stablehand::hook_call::{HookCall, MOST_PAYLOAD};
 use stablehand_core::hook::{Answered, Reply};
 use stablehand_core::policy::Action;
@@ -41,8 +42,8 @@ fn decide(call: &HookCall<'_>, payload: &[u8]) -> Result<Reply, String> {
         .map_err(|error| format!("its payload is no JSON: {error}"))?;
     let heard = hooks.read(call.event, &payload);
     // Agents start their hooks in the workspace.
-    let found =
-        Held::found_gate(Path::new("."), agent, &env).map_err(|failure| failure.to_string())?;
+    let found = Config::found_gate(Path::new("."), agent, &env.places())
+        .map_err(|error| error_chain(&error))?;
     let Some(gate) = found else { return Ok(Reply::Nothing) };
     let decision = gate.judge_call(heard.tool.as_deref(), &heard.arguments, heard.folder());
     let action = match decision.action {

@@ -11,8 +11,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use piped::{Patience, Piped};
 use rustyline::error::ReadlineError;
 use rustyline::{Behavior, Config, DefaultEditor};
-use stablehand::session::Asked;
 use stablehand::control::{Request, Requests};
+use stablehand::session::Asked;
 use std::io::{BufRead, BufReader, Read, Stdin, Write as _};
 use std::os::fd::AsFd;
 

@@ -3,7 +3,9 @@
 use crate::duration;
 use clap::{Args, ValueEnum};
 use stablehand::agent::Agent;
-use stablehand_core::monitor::{ClassLimits, Limits};
+use stablehand::config::{self, LimitChanges, ToolClassLimit};
+use stablehand_core::event::ToolClass;
+use stablehand_core::monitor::Limits;
 use std::time::Duration;
 
 /// A named set of limits.
@@ -53,7 +55,7 @@ pub struct LimitArgs {
     /// The same for one class of tools, as CLASS=DURATION; may be repeated [default: execute 10m,
     /// mcp 10m, sub-agent 1h, local 2m, fetch 5m, other 15m]
     #[arg(long, value_name = "CLASS=DURATION", value_parser = class_limit, help_heading = HEADING)]
-    class_timeout: Vec<(Class, Duration)>,
+    class_timeout: Vec<ToolClassLimit>,
 
     /// The most that a tool's declared timeout is believed [default: 1h]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = HEADING)]
@@ -78,7 +80,7 @@ pub struct LimitArgs {
     no_progress_timeout: Option<Duration>,
 
     /// How long the agent waits for a reader of our output while the disk is full [default: 5m]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive, help_heading = HEADING)]
     blocked_timeout: Option<Duration>,
 
     /// How often a silence may be extended because the agent's processes are busy [default: 3]
@@ -118,9 +120,7 @@ pub struct LimitArgs {
 impl LimitArgs {
     /// The limits that were asked for; where nobody asked, what the agent needs.
     pub fn limits(&self, agent: Agent) -> Limits {
-        let mut limits = self.profile.unwrap_or(Profile::Standard).limits();
-        agent.adjust(&mut limits);
-        self.over(limits)
+        self.instead_of(None, Some(agent))
     }
 
     /// Whether any was asked for.
@@ -131,129 +131,65 @@ impl LimitArgs {
     /// The limits of a recorded run with what is asked for instead; those of a profile where one is
     /// named, or where nobody knows what held.
     pub fn instead_of(&self, known: Option<&Limits>, agent: Option<Agent>) -> Limits {
-        match (known, self.profile) {
-            (Some(known), None) => self.over(known.clone()),
-            (_, profile) => {
-                let mut limits = profile.unwrap_or(Profile::Standard).limits();
-                if let Some(agent) = agent {
-                    agent.adjust(&mut limits);
-                }
-                self.over(limits)
-            }
-        }
+        let limits = match (known, self.profile) {
+            (Some(known), None) => known.clone(),
+            (_, profile) => profile.map(config::Profile::from).unwrap_or_default().limits(agent),
+        };
+        self.changes().apply(limits)
     }
 
-    fn over(&self, mut limits: Limits) -> Limits {
-        let set = |slot: &mut Duration, value: Option<Duration>| *slot = value.unwrap_or(*slot);
-        set(&mut limits.startup, self.startup_timeout);
-        set(&mut limits.first_response, self.first_response_timeout.or(self.idle_timeout));
-        set(&mut limits.idle, self.idle_timeout);
-        limits.idle_is_default &= self.idle_timeout.is_none();
-        set(&mut limits.tool_grace, self.tool_grace);
-        set(&mut limits.tool_max, self.tool_max);
-        set(&mut limits.exit_grace, self.exit_grace);
-        set(&mut limits.background_grace, self.background_grace);
-        set(&mut limits.result_grace, self.result_grace);
-        set(&mut limits.no_progress, self.no_progress_timeout);
-        set(&mut limits.blocked, self.blocked_timeout);
-        set(&mut limits.limit_grace, self.limit_grace);
-        if let Some(limit) = self.tool_timeout {
-            let class = &mut limits.class;
-            for slot in [
-                &mut class.execute,
-                &mut class.mcp,
-                &mut class.sub_agent,
-                &mut class.local,
-                &mut class.fetch,
-                &mut class.other,
-            ] {
-                *slot = limit;
-            }
-        }
-        for (class, limit) in &self.class_timeout {
-            *class.slot(&mut limits.class) = *limit;
-        }
-        limits.witness.max_extensions =
-            self.max_extensions.unwrap_or(limits.witness.max_extensions);
-        limits.livelock_kill = self.livelock.or(limits.livelock_kill);
-        limits.wall = self.max_wall.or(limits.wall);
-        limits.max_turns = self.max_turns.or(limits.max_turns);
-        limits.max_tool_calls = self.max_tool_calls.or(limits.max_tool_calls);
-        limits.max_tokens = self.max_tokens.or(limits.max_tokens);
-        limits.max_cost_usd = self.max_cost.or(limits.max_cost_usd);
-        limits
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
-    Execute,
-    Mcp,
-    SubAgent,
-    Local,
-    Fetch,
-    Other,
-}
-
-impl Class {
-    fn slot(self, limits: &mut ClassLimits) -> &mut Duration {
-        match self {
-            Class::Execute => &mut limits.execute,
-            Class::Mcp => &mut limits.mcp,
-            Class::SubAgent => &mut limits.sub_agent,
-            Class::Local => &mut limits.local,
-            Class::Fetch => &mut limits.fetch,
-            Class::Other => &mut limits.other,
+    fn changes(&self) -> LimitChanges {
+        LimitChanges {
+            startup: self.startup_timeout,
+            first_response: self.first_response_timeout,
+            idle: self.idle_timeout,
+            tool_grace: self.tool_grace,
+            tool_max: self.tool_max,
+            tool: self.tool_timeout,
+            classes: self.class_timeout.clone(),
+            exit_grace: self.exit_grace,
+            background_grace: self.background_grace,
+            result_grace: self.result_grace,
+            no_progress: self.no_progress_timeout,
+            blocked: self.blocked_timeout,
+            limit_grace: self.limit_grace,
+            max_extensions: self.max_extensions,
+            livelock: self.livelock,
+            wall: self.max_wall,
+            max_turns: self.max_turns,
+            max_tool_calls: self.max_tool_calls,
+            max_tokens: self.max_tokens,
+            max_cost_usd: self.max_cost,
         }
     }
 }
 
-fn class_limit(text: &str) -> Result<(Class, Duration), String> {
+fn class_limit(text: &str) -> Result<ToolClassLimit, String> {
     let (name, limit) =
         text.split_once('=').ok_or_else(|| format!("`{text}` is not CLASS=DURATION"))?;
     let class = match name {
-        "execute" => Class::Execute,
-        "mcp" => Class::Mcp,
-        "sub-agent" => Class::SubAgent,
-        "local" => Class::Local,
-        "fetch" => Class::Fetch,
-        "other" => Class::Other,
+        "execute" => ToolClass::Execute,
+        "mcp" => ToolClass::Mcp,
+        "sub-agent" => ToolClass::SubAgent,
+        "local" => ToolClass::Local,
+        "fetch" => ToolClass::Fetch,
+        "other" => ToolClass::Other,
         _ => {
             return Err(format!(
                 "`{name}` is no class of tools; choose execute, mcp, sub-agent, local, fetch or other"
             ));
         }
     };
-    Ok((class, duration::parse_positive(limit)?))
+    Ok(ToolClassLimit { class, limit: duration::parse_positive(limit)? })
 }
 
-impl Profile {
-    fn limits(self) -> Limits {
-        let secs = Duration::from_secs;
-        match self {
-            Profile::Standard => Limits::modern(),
-            Profile::CursorWrap => Limits::cursor_wrap(secs(60), secs(30), secs(5)),
-            Profile::Ci => Limits { wall: Some(secs(7200)), ..Limits::modern() },
-            Profile::Patient => {
-                let mut limits = Limits::modern();
-                let class = &mut limits.class;
-                for slot in [
-                    &mut limits.startup,
-                    &mut limits.first_response,
-                    &mut limits.idle,
-                    &mut limits.no_progress,
-                    &mut limits.tool_max,
-                    &mut class.execute,
-                    &mut class.mcp,
-                    &mut class.sub_agent,
-                    &mut class.local,
-                    &mut class.fetch,
-                    &mut class.other,
-                ] {
-                    *slot = slot.saturating_mul(3);
-                }
-                limits
-            }
+impl From<Profile> for config::Profile {
+    fn from(profile: Profile) -> Self {
+        match profile {
+            Profile::Standard => config::Profile::Standard,
+            Profile::Patient => config::Profile::Patient,
+            Profile::Ci => config::Profile::Ci,
+            Profile::CursorWrap => config::Profile::CursorWrap,
         }
     }
 }

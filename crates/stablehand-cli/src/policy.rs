@@ -3,12 +3,12 @@
 //! Finds and reads files, and prints. The language and the decision are core's.
 
 mod check;
-pub(crate) mod find;
+mod find;
 mod test;
 
 use crate::env::Env;
 use crate::failure::Failure;
-use find::Sources;
+use stablehand::config::Sources;
 use stablehand_core::policy::{Decision, PROFILES, profile};
 use stablehand_core::text;
 use std::fmt::Write as _;
@@ -66,7 +66,7 @@ fn show(args: &ShowArgs, env: &Env) -> Result<u8, Failure> {
             let _infallible = writeln!(out, "  {name:<16} {first}");
         }
         out.push_str("Files here, later ones on top:\n");
-        let found = Sources::default().files(env)?;
+        let found = Sources::default().files(&env.places())?;
         for file in &found {
             let _infallible = writeln!(out, "  {}", text::plain(&file.describe()));
         }

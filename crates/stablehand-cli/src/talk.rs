@@ -17,7 +17,7 @@ use crate::input::{Desk, Prompt, Prompts};
 use crate::main_stablehand::PROGRAM;
 use crate::screen::Screen;
 use crate::signals::{self, Attention};
-use crate::{console, env};
+use crate::{console, env, settings};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use show::{Note, Shows};
 use stablehand::Surroundings;
@@ -76,8 +76,8 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     let attention = signals::watch(control).map_err(io)?;
     let mut prompts = Prompts::open(&env);
     let agent = args.choice.agent()?;
-    let held = args.choice.settings(&env)?;
-    let gate = args.choice.gate(agent, &held, &env)?;
+    let config = args.choice.config(&env)?;
+    let gate = args.choice.gate(agent, &config)?;
     let two_way = args.choice.listens(agent);
     let can_ask = two_way || args.choice.hooks;
     args.asks.check_asks(gate.is_some() || can_ask, agent.name())?;
@@ -90,12 +90,11 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
         Policy::Rules(_) => args.approvals != Some(Approvals::Deny),
         _ => false,
     };
-    let continues = !held.continuations(agent).is_empty();
+    let continues = !config.continuations(agent).is_empty();
     let patience = if asks { attendant.session_patience() } else { Some(Duration::ZERO) };
     // Where nobody sits, the rules decide alone, and at once.
-    let builder = held
-        .apply(args.again.apply(builder(&args.choice, &env, policy)?), agent)
-        .patience(patience);
+    let builder = args.again.apply(builder(&args.choice, &env, policy)?);
+    let builder = settings::apply(&config, builder, agent).patience(patience);
     let builder = match redaction {
         Some(redaction) => builder.redact(redaction),
         None => builder,

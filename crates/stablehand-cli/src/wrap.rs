@@ -124,12 +124,7 @@ impl Wrap {
     }
 
     /// One turn: plan, run, and say what went wrong.
-    fn turn(
-        &self,
-        house: &mut House,
-        prompt: &str,
-        resume: Option<&SessionId>,
-    ) -> AllRuns {
+    fn turn(&self, house: &mut House, prompt: &str, resume: Option<&SessionId>) -> AllRuns {
         let runs = Runs {
             plan: self.plan.clone(),
             resume: resume.or(self.resume.as_ref()).cloned(),

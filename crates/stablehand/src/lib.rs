@@ -12,6 +12,7 @@
 pub mod agent;
 pub mod bounded;
 pub mod clock;
+pub mod config;
 pub mod context;
 pub mod continuation;
 pub mod control;

@@ -143,7 +143,7 @@ pub(super) fn main(choice: &ChoiceArgs, again: &AgainArgs) -> Result<u8, Failure
     let agent = choice.agent()?;
     let program = choice.program(agent, &env)?;
     // What is wrong with it is said now, and not in the first turn.
-    choice.gate(agent, &choice.settings(&env)?, &env)?;
+    choice.gate(agent, &choice.config(&env)?)?;
     let screen = Screen::start(choice.redaction().as_ref()).map_err(io)?;
     let (control, requests) = control::control().map_err(io)?;
     let attention = signals::watch(control).map_err(io)?;

@@ -4,12 +4,13 @@
 //! driver's (`driver/relay.rs` in the library): this is a run like any other, except that its words
 //! to the agent are the editor's.
 
-use crate::choice::{self, ChoiceArgs};
+use crate::choice::ChoiceArgs;
 use crate::env::Env;
 use crate::failure::{self, Failure};
 use crate::main_stablehand::PROGRAM;
 use crate::supervise::{self, Format, House, Results, Setup};
 use stablehand::agent::{Agent, Form};
+use stablehand::config::ConfigError;
 use stablehand::continuation::Continuations;
 use stablehand::driver::{Approvals, RunReport};
 use stablehand::gate::Attendance;
@@ -27,7 +28,7 @@ use std::path::Path;
 pub(super) fn main(command: &str, choice: &ChoiceArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
     check(choice)?;
-    let settings = choice.settings(&env)?;
+    let settings = choice.config(&env)?;
     let mut argv = words::split(command).map_err(|why| {
         Failure::usage(format!("--through '{command}' is no command: {why}"))
             .hint("give it as a shell would read it, such as --through 'gemini --acp'")
@@ -38,13 +39,12 @@ pub(super) fn main(command: &str, choice: &ChoiceArgs) -> Result<u8, Failure> {
     let name = agent.map_or(name, |agent| agent.name().to_owned());
     let log_dir = choice.log_dir(&env)?;
     let leases = env.state().unwrap_or_else(|_| log_dir.clone()).join("leases");
-    let workspace = choice.workspace.as_deref();
     // The editor chooses the mode, so none is promised.
     let unheld = agent.filter(|agent| !agent.can_be_held(Form::Acp, None));
     if let Some(agent) = unheld.filter(|_| settings.has_policy()) {
         return Err(unruly(agent, settings.found_policy().as_deref()));
     }
-    let approvals = match settings.gate_named(&name, workspace, &env)? {
+    let approvals = match settings.gate_named(&name)? {
         // Whoever sits at the editor answers, and takes as long as that takes.
         Some(gate) => Approvals::Policy { gate, attendance: Attendance::Person { patience: None } },
         None => Approvals::Allow,
@@ -132,7 +132,8 @@ fn check(choice: &ChoiceArgs) -> Result<(), Failure> {
 /// What the agent is called in the log and in rules, where it is none that we know.
 /// Says why a policy cannot hold an agent that is passed through, and how it can be served instead.
 fn unruly(agent: Agent, found: Option<&str>) -> Failure {
-    let failure = choice::unruly(agent, Form::Acp, found);
+    let found_in = found.map(str::to_owned);
+    let failure = Failure::from(ConfigError::Unruly { agent, form: Form::Acp, found: found_in });
     let name = agent.name();
     let served = if agent.row().hooks.is_some() {
         format!("serve it by its hooks: acp --agent {name} --hooks")

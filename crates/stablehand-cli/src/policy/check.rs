@@ -1,10 +1,11 @@
 //! `stablehand policy check`: one call, its decision, the rule.
 
-use super::find::{Sources, agent_names};
+use super::find::SourceArgs;
 use super::{ASKED, DENIED, explain, print};
 use crate::env::Env;
 use crate::failure::Failure;
 use serde_json::{Value, json};
+use stablehand::config::agent_names;
 use stablehand::policy_world::FileWorld;
 use stablehand_core::event::{ToolInput, ToolKind};
 use stablehand_core::policy::{Action, Call, input_of, kind_by_word, kind_of};
@@ -14,7 +15,7 @@ use stablehand_core::policy::{Action, Call, input_of, kind_by_word, kind_of};
 #[command(group = clap::ArgGroup::new("what").multiple(false))]
 pub(super) struct CheckArgs {
     #[command(flatten)]
-    sources: Sources,
+    sources: SourceArgs,
 
     /// Which agent calls
     #[arg(long, value_name = "AGENT", default_value = "cursor")]
@@ -73,8 +74,9 @@ pub(super) fn main(args: &CheckArgs, env: &Env) -> Result<u8, Failure> {
         return Err(Failure::usage(format!("no agent is called `{}`", args.agent))
             .hint(format!("choose one of: {}", names.join(", "))));
     }
-    let workspace = args.sources.workspace()?;
-    let (policy, files) = args.sources.policy(env)?;
+    let sources = args.sources.sources();
+    let workspace = sources.workspace()?;
+    let (policy, files) = sources.policy(&env.places())?;
     let world = FileWorld::new(&workspace, env.home.as_deref(), &files);
     let (tool, kind, input, arguments) = call(args)?;
     let call = Call {
@@ -97,7 +99,7 @@ pub(super) fn main(args: &CheckArgs, env: &Env) -> Result<u8, Failure> {
         return print(&format!("{text}\n"), code);
     }
     let mut out = explain(&decision);
-    if files.is_empty() && !args.sources.is_named() {
+    if files.is_empty() && !sources.is_named() {
         out.push_str("no policy was found; name one with --policy or --profile\n");
     }
     print(&out, code)

@@ -1,8 +1,9 @@
 //! `stablehand policy test`: a table of cases, each decided and compared.
 
-use super::find::{Sources, wrong};
+use super::find::SourceArgs;
 use super::{explain, print};
 use crate::failure::Failure;
+use stablehand::config::ConfigError;
 use stablehand::policy_world::schema_error;
 use stablehand_core::policy::CaseTable;
 use stablehand_core::text;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 pub(super) struct TestArgs {
     #[command(flatten)]
-    sources: Sources,
+    sources: SourceArgs,
 
     /// The tables: TOML with [[case]] entries, and a [policy] of their own if they like
     #[arg(value_name = "FILE", required = true)]
@@ -22,15 +23,17 @@ pub(super) struct TestArgs {
 
 /// Runs it.
 pub(super) fn main(args: &TestArgs) -> Result<u8, Failure> {
-    let below = args.sources.named()?;
+    let sources = args.sources.sources();
+    let below = sources.named()?;
     let mut out = String::new();
     let (mut cases, mut wrong_ones) = (0, 0);
     for path in &args.tables {
         let name = path.display().to_string();
         let content = std::fs::read_to_string(path)
             .map_err(|error| Failure::new(format!("failed to read the table `{name}`: {error}")))?;
-        let table = CaseTable::parse(&content, &name).map_err(wrong)?;
-        if !table.has_policy() && !args.sources.is_named() {
+        let table = CaseTable::parse(&content, &name)
+            .map_err(|error| ConfigError::Policy { text: error.to_string() })?;
+        if !table.has_policy() && !sources.is_named() {
             return Err(Failure::usage(format!("`{name}` has no [policy] in it"))
                 .hint("name the policy to test with --policy or --profile"));
         }

@@ -6,8 +6,8 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::input::RunPrompt;
 use crate::manage;
-use crate::settings::Held;
 use stablehand::agent::{self, PlanRequest, ToolsSeen};
+use stablehand::config::Config;
 use stablehand::driver::{Approvals, RunSpec, TerminalRun};
 use stablehand::keeper::Transport;
 use stablehand::recovery::Tries;
@@ -27,7 +27,7 @@ pub(super) struct Prepared {
     /// Who answers the agent's permission requests.
     pub(super) attendant: Option<Attendant>,
     /// What the files say.
-    pub(super) settings: Held,
+    pub(super) settings: Config,
 }
 
 impl Prepared {
@@ -35,8 +35,8 @@ impl Prepared {
         let choice = &args.choice;
         let agent = choice.agent()?;
         let log_dir = choice.log_dir(env)?;
-        let settings = choice.settings(env)?;
-        let gate = choice.gate(agent, &settings, env)?;
+        let settings = choice.config(env)?;
+        let gate = choice.gate(agent, &settings)?;
         let form = args.terminal.form(choice.speaks_acp(agent), gate.is_some() && !choice.hooks)?;
         let asks = gate.is_some() || form.listens() || choice.hooks;
         args.asks.check_asks(asks, agent.name())?;
@@ -107,7 +107,7 @@ pub(super) fn print(
     spec: &RunSpec,
     runs: &Runs,
     log_dir: &Path,
-    settings: &Held,
+    settings: &Config,
     redaction: Option<&Redaction>,
 ) -> Result<u8, Failure> {
     let Start::Agent(start) = &runs.plan.start else { return manage::print("") };

@@ -11,6 +11,7 @@ use crate::ask::{Feed, Note};
 use crate::console;
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
+use crate::settings;
 use crate::talk::{self, turn::EndOfTurn, turn::TurnWatch};
 use agent_client_protocol::v1::schema::{Error, StopReason};
 use serde_json::json;
@@ -92,8 +93,8 @@ impl Live {
         choice.mode = start.mode;
         choice.model.clone_from(&start.model);
         choice.resume.clone_from(&start.resume);
-        let held = choice.settings(&house.env)?;
-        let gate = choice.gate(agent, &held, &house.env)?;
+        let held = choice.config(&house.env)?;
+        let gate = choice.gate(agent, &held)?;
         let listens = choice.listens(agent);
         let policy = match &gate {
             Some(gate) => Policy::Rules(Arc::clone(gate)),
@@ -103,8 +104,8 @@ impl Live {
         };
         let continues = !held.continuations(agent).is_empty();
         // The editor's person answers when he likes; meanwhile no limit runs.
-        let builder = held
-            .apply(house.again.apply(talk::builder(&choice, &house.env, policy)?), agent)
+        let builder = house.again.apply(talk::builder(&choice, &house.env, policy)?);
+        let builder = settings::apply(&held, builder, agent)
             .patience(None)
             .mcp_servers(start.servers.clone());
         let builder = match choice.redaction() {

@@ -1,0 +1,226 @@
+//! What holds for a run beside its flags: the user's file, the project's, and those that were named.
+//!
+//! Everything is read once, before anything is started. Values in, values out: the caller says where
+//! the home and the user's file are and what was asked for; this finds, reads and merges the files.
+//! Which tables there are and what a project may say is in [`stablehand_core::settings`].
+
+mod error;
+mod files;
+mod limits;
+mod rules;
+
+pub use error::ConfigError;
+pub use files::{PROJECT_FILE, SourceFile, Sources, agent_names, found, known_agents};
+pub use limits::{LimitChanges, Profile, ToolClassLimit};
+
+use crate::agent::{Agent, Form, Mode, is_agents_own};
+use crate::context::{self, ContextText};
+use crate::continuation::Continuations;
+use crate::gate::Gate;
+use rules::Rules;
+use serde_json::{Value, json};
+use stablehand_core::continuation::{ContinueRule, When};
+use stablehand_core::settings::variable::Variable;
+use stablehand_core::settings::{Settings, SettingsFile};
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where files are looked for, as the environment says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// The user's home.
+    pub home: Option<PathBuf>,
+    /// The user's own settings file, which need not be there.
+    pub user_file: Option<PathBuf>,
+}
+
+/// What was asked for, on top of the files.
+#[derive(Clone, Debug, Default)]
+pub struct ConfigRequest {
+    /// Policies: files, or the names of ready-made ones.
+    pub policies: Vec<String>,
+    /// The folder that the agent works in; here, where none is named.
+    pub workspace: Option<PathBuf>,
+    /// Files for the agent's context.
+    pub context: Vec<PathBuf>,
+    /// Variables for the agent.
+    pub env: Vec<Variable>,
+    /// Hold the agent to no policy, whatever the files say.
+    pub no_policy: bool,
+    /// Read neither the user's file nor the project's.
+    pub no_files: bool,
+}
+
+/// What holds.
+#[derive(Debug)]
+pub struct Config {
+    places: Places,
+    workspace: Option<PathBuf>,
+    /// The files, described.
+    files: Vec<String>,
+    policy: Option<Rules>,
+    /// The context that a new session gets before its first prompt.
+    pub context: ContextText,
+    env: Vec<Variable>,
+    continues: Vec<ContinueRule>,
+    ignored: Vec<String>,
+}
+
+/// How an agent is to be run, as far as it matters for a policy.
+#[derive(Clone, Copy, Debug)]
+pub struct HeldBy {
+    /// How we speak with it.
+    pub form: Form,
+    /// What it may do at all.
+    pub mode: Option<Mode>,
+    /// Whether it calls us by its hooks.
+    pub hooks: bool,
+    /// Whether it is told to approve everything.
+    pub force: bool,
+}
+
+impl Config {
+    /// Reads everything.
+    pub fn read(request: &ConfigRequest, places: &Places) -> Result<Config, ConfigError> {
+        let workspace = request.workspace.as_deref();
+        let sources = Sources::named_by(&request.policies, workspace);
+        // A workspace that is not there is reported by whoever wants to work in it.
+        let folder = workspace.unwrap_or(Path::new(".")).canonicalize().ok();
+        let found = if request.no_files { Vec::new() } else { found(places, folder.as_deref())? };
+        let (mut files, mut read, mut rules) = (Vec::new(), Vec::new(), Vec::new());
+        for file in found.into_iter().chain(sources.named_files()?) {
+            let settings = parse(&file)?;
+            files.push(file.describe());
+            rules.push((file.whose, file.path, settings.policy.clone()));
+            read.push(settings);
+        }
+        let settings = Settings::layered(read, is_agents_own);
+        known_agents(settings.agents())?;
+        let policy = if request.no_policy { None } else { Rules::of(rules, &sources)? };
+        let here = folder.unwrap_or_default();
+        let home = places.home.as_deref();
+        let context = context::read(&settings.context, &request.context, &here, home)?;
+        let mut variables = settings.env;
+        for variable in &request.env {
+            variables.retain(|lower| lower.name != variable.name);
+            variables.push(variable.clone());
+        }
+        let ignored = settings.ignored.into_iter().chain(context.ignored.iter().cloned());
+        Ok(Config {
+            places: places.clone(),
+            workspace: request.workspace.clone(),
+            files,
+            policy,
+            ignored: ignored.collect(),
+            context,
+            env: variables,
+            continues: settings.continues,
+        })
+    }
+
+    /// The rules of the user's and the project's files and nothing else of theirs, for a hook without
+    /// a run above it.
+    pub fn found_gate(
+        workspace: &Path,
+        agent: Agent,
+        places: &Places,
+    ) -> Result<Option<Arc<Gate>>, ConfigError> {
+        let mut rules = Vec::new();
+        for file in found(places, workspace.canonicalize().ok().as_deref())? {
+            let settings = parse(&file)?;
+            rules.push((file.whose, file.path, settings.policy));
+        }
+        let sources = Sources::named_by(&[], Some(workspace));
+        let Some(rules) = Rules::of(rules, &sources)? else { return Ok(None) };
+        rules.gate(agent.name(), Some(workspace), places).map(Some)
+    }
+
+    /// The rules for an agent, where there are any. An agent that they cannot hold is refused: a policy
+    /// that does not hold must not be taken for one that does.
+    pub fn gate(&self, agent: Agent, by: HeldBy) -> Result<Option<Arc<Gate>>, ConfigError> {
+        if !self.has_policy() {
+            return Ok(None);
+        }
+        let found = self.found_policy();
+        if let (Some(files), true) = (&found, by.force) {
+            return Err(ConfigError::ForceAndPolicy { files: files.clone() });
+        }
+        if !agent.can_be_held(by.form, by.mode) && !by.hooks {
+            return Err(ConfigError::Unruly { agent, form: by.form, found });
+        }
+        self.gate_named(agent.name())
+    }
+
+    /// The same for an agent that may be none of ours, and is not asked whether it can be held.
+    pub fn gate_named(&self, agent: &str) -> Result<Option<Arc<Gate>>, ConfigError> {
+        let gate = |rules: &Rules| rules.gate(agent, self.workspace.as_deref(), &self.places);
+        self.policy.as_ref().map(gate).transpose()
+    }
+
+    /// The files of a policy that nobody named, for a message; none where it was named, or where
+    /// there is none.
+    pub fn found_policy(&self) -> Option<String> {
+        let rules = self.policy.as_ref().filter(|rules| rules.found)?;
+        let files: Vec<_> =
+            rules.files.iter().map(|file| format!("`{}`", file.display())).collect();
+        Some(files.join(" and "))
+    }
+
+    /// Whether there is a policy.
+    pub fn has_policy(&self) -> bool {
+        self.policy.is_some()
+    }
+
+    /// When this agent is told to go on.
+    pub fn continuations(&self, agent: Agent) -> Continuations {
+        Continuations::new(self.continues.iter().cloned(), agent.name())
+    }
+
+    /// The variables, for the agent's environment.
+    pub fn variables(&self) -> impl Iterator<Item = (OsString, Option<OsString>)> {
+        let pair = |it: &Variable| (it.name.clone().into(), Some(it.value.clone().into()));
+        self.env.iter().map(pair)
+    }
+
+    /// What does not hold, and why.
+    pub fn ignored(&self) -> &[String] {
+        &self.ignored
+    }
+
+    /// What holds, as JSON for a person. Values of variables are not part of it.
+    pub fn describe(&self, agent: Agent) -> Value {
+        let rules = self.continues.iter().filter(|rule| rule.is_for(agent.name()));
+        let rule = |rule: &ContinueRule| {
+            json!({
+                "rule": rule.place.to_string(),
+                "when": rule.when.map(When::words),
+                "matches": rule.matches.as_ref().map(ToString::to_string),
+                "prompt": rule.prompt,
+                "max": rule.max,
+            })
+        };
+        json!({
+            "files": self.files,
+            "policy": self.policy.as_ref().map(|rules| texts(&rules.files)),
+            "context": {
+                "files": texts(&self.context.files),
+                "bytes": self.context.text.as_ref().map_or(0, String::len),
+            },
+            "env": self.env.iter().map(|variable| &variable.name).collect::<Vec<_>>(),
+            "continue": rules.map(rule).collect::<Vec<_>>(),
+            "ignored": self.ignored,
+        })
+    }
+}
+
+fn parse(file: &SourceFile) -> Result<SettingsFile, ConfigError> {
+    let name = file.path.display().to_string();
+    SettingsFile::parse(&file.text, &name, file.whose)
+        .map_err(|error| ConfigError::Settings { text: error.to_string() })
+}
+
+fn texts(paths: &[PathBuf]) -> Vec<Cow<'_, str>> {
+    paths.iter().map(|path| path.to_string_lossy()).collect()
+}
