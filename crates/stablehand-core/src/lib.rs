@@ -2,8 +2,7 @@
 //!
 //! Everything here is a function of values: bytes become lines ([`mod@line`]), lines become events
 //! ([`decode`], [`event`]), events and a `now` become decisions ([`monitor`]), and all of it can be
-//! written to and read back from the log ([`record`]) and folded into what a person reads
-//! ([`transcript`]) or into why a run ended as it did ([`post_mortem`]). Whether a tool call may run is a function too ([`policy`]), and so is whether an
+//! written to and read back from the log ([`record`]) and folded into why a run ended as it did ([`post_mortem`]). Whether a tool call may run is a function too ([`policy`]), and so is whether an
 //! agent that rested is to go on ([`continuation`]) and what of a text is a secret ([`redact`]). There is no clock, no
 //! file, no process and no task in this crate; Cargo and `clippy.toml` see to it. An agent's name
 //! appears nowhere outside `decode/`, but for the files in `policy` that agents keep their settings in
@@ -37,12 +36,11 @@ pub mod terminal;
 pub mod text;
 pub mod time;
 pub mod timeline;
-pub mod transcript;
 pub mod unsaid;
 pub mod wish;
 pub mod words;
 
 pub use decode::{Decode, Depth, Dialect};
 pub use event::{Event, EventKind, Origin};
-pub use line::{Line, LineFlaw, LineSplitter, Part};
+pub use line::{Line, LineSplitter, Part};
 pub use time::{Moment, UnixMillis};

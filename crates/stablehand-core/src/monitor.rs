@@ -388,7 +388,6 @@ impl Monitor {
             | EventKind::ProcessSpawned { .. }
             | EventKind::ProcessExited { .. }
             | EventKind::HealthChanged { .. }
-            | EventKind::Gap { .. }
             | EventKind::SessionEnded { .. } => {}
         }
     }

@@ -273,7 +273,6 @@ impl Fold {
             | EventKind::HealthChanged { .. }
             | EventKind::HookReceived { .. }
             | EventKind::Unrecognized { .. }
-            | EventKind::Gap { .. }
             | EventKind::SessionEnded { .. } => {}
         }
     }

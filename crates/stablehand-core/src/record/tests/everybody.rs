@@ -13,7 +13,6 @@ use stablehand_core::redact::Redactor;
 use stablehand_core::replay::EventReader;
 use stablehand_core::rerun::{Check, Survey, WhatIf, tune};
 use stablehand_core::timeline;
-use stablehand_core::transcript::Transcript;
 use stablehand_core::{Depth, Dialect};
 
 /// What each of them made of a log: all of it that lines which are no records must not change.
@@ -22,9 +21,9 @@ pub(crate) type Shown = [(&'static str, String); 8];
 /// Hands the lines to every reader.
 pub(crate) fn read_by_everybody(lines: &[Vec<u8>]) -> Shown {
     let skipped = lines.iter().filter(|line| !is_record(line)).count() as u64;
-    let (transcript, ledger) = events_and_questions(lines, skipped);
+    let (events, ledger) = events_and_questions(lines, skipped);
     [
-        ("transcript", format!("{transcript:?}")),
+        ("events", events),
         ("ledger", ledger),
         ("timeline", drawn(lines, skipped)),
         ("rows", format!("{:?}", kept(lines, skipped))),
@@ -55,10 +54,10 @@ fn dialect_of(lines: &[Vec<u8>]) -> Dialect {
     named.unwrap_or(Dialect::Cursor)
 }
 
-fn events_and_questions(lines: &[Vec<u8>], skipped: u64) -> (Transcript, String) {
+fn events_and_questions(lines: &[Vec<u8>], skipped: u64) -> (String, String) {
     let mut reader = EventReader::new(dialect_of(lines), Depth::Full);
-    let (mut transcript, mut ledger) = (Transcript::default(), Ledger::default());
-    let (mut events, mut seq) = (Vec::new(), 0);
+    let mut ledger = Ledger::default();
+    let (mut events, mut seq, mut told) = (Vec::new(), 0, Vec::new());
     for line in lines {
         let record = Record::read(line);
         ledger.record(&record);
@@ -73,11 +72,11 @@ fn events_and_questions(lines: &[Vec<u8>], skipped: u64) -> (Transcript, String)
         for event in events.drain(..) {
             seq += 1;
             assert_eq!(event.seq.0, seq, "a sequence number is missing");
-            transcript.push(&event.event);
+            told.push(event.event);
         }
     }
     assert_eq!(ledger.skipped(), skipped);
-    (transcript, json(&ledger.entries()))
+    (json(&told), json(&ledger.entries()))
 }
 
 fn drawn(lines: &[Vec<u8>], skipped: u64) -> String {

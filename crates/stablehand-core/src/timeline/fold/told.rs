@@ -113,8 +113,7 @@ impl Fold<'_> {
             | EventKind::ProcessSpawned { .. }
             | EventKind::ProcessStderr { .. }
             | EventKind::ProcessExited { .. }
-            | EventKind::Unrecognized { .. }
-            | EventKind::Gap { .. } => {}
+            | EventKind::Unrecognized { .. } => {}
         }
     }
 
