@@ -9,7 +9,7 @@ use crate::settings::Held;
 use serde_json::Value;
 use stablehand::hook_call::{HookCall, MOST_PAYLOAD};
 use stablehand_core::hook::{Answered, Reply};
-use stablehand_core::policy::Action;
+use stablehand_policy::Action;
 use std::io::Read;
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! `stablehand policy`: what a policy says of a call, of a table of calls, and the profiles.
 //!
-//! Finds and reads files, and prints. The language and the decision are core's.
+//! Finds and reads files, and prints. The language and the decision are `stablehand_policy`'s.
 
 mod check;
 pub(crate) mod find;
@@ -9,8 +9,8 @@ mod test;
 use crate::env::Env;
 use crate::failure::Failure;
 use find::Sources;
-use stablehand_core::policy::{Decision, PROFILES, profile};
 use stablehand_core::text;
+use stablehand_policy::{Decision, PROFILES, profile};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 

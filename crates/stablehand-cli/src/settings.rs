@@ -1,7 +1,8 @@
 //! What holds for a run beside its flags: the user's file, the project's, and those that were named.
 //!
 //! Everything is read once, before anything is started. Which tables there are and what a project may
-//! say is core's (`settings`); this finds the files, adds the flags, and says what was ignored.
+//! say is `stablehand_policy::settings`; this finds the files, adds the flags, and says
+//! what was ignored.
 
 use crate::env::Env;
 use crate::failure::Failure;
@@ -15,9 +16,9 @@ use stablehand::gate::Gate;
 use stablehand::policy_world::FileWorld;
 use stablehand::session::SessionBuilder;
 use stablehand_core::continuation::{ContinueRule, When};
-use stablehand_core::policy::Policy;
-use stablehand_core::settings::variable::{self, Variable};
-use stablehand_core::settings::{Settings, SettingsFile, Whose};
+use stablehand_policy::Policy;
+use stablehand_policy::settings::variable::{self, Variable};
+use stablehand_policy::settings::{Settings, SettingsFile, Whose};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

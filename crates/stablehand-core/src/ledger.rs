@@ -4,11 +4,11 @@
 //! some in the agent's own lines. Reads no file; whoever has one hands its records in. A log of
 //! any age will do: what is missing is missing in the entry.
 
+use crate::decision::{Decision, RuleRef};
 use crate::decode::{Depth, Dialect};
 use crate::event::{EventKind, ItemBody, Tool};
 use crate::id::{CallId, RunId, SessionId};
 use crate::json::{Object, Value};
-use crate::policy::{Decision, RuleRef, word_of_kind};
 use crate::record::Record;
 use crate::replay::EventReader;
 use crate::time::{UnixMillis, millis};
@@ -284,7 +284,7 @@ impl Ledger {
 impl Entry {
     fn about(&mut self, tool: &Tool) {
         self.tool = Some(tool.name.clone());
-        self.kind = Some(word_of_kind(tool.tool_kind));
+        self.kind = Some(tool.tool_kind.word());
         self.target = Some(tool.headline().to_owned()).filter(|target| !target.is_empty());
     }
 }

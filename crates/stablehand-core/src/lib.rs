@@ -2,11 +2,10 @@
 //!
 //! Everything here is a function of values: bytes become lines ([`mod@line`]), lines become events
 //! ([`decode`], [`event`]), events and a `now` become decisions ([`monitor`]), and all of it can be
-//! written to and read back from the log ([`record`]) and folded into why a run ended as it did ([`post_mortem`]). Whether a tool call may run is a function too ([`policy`]), and so is whether an
-//! agent that rested is to go on ([`continuation`]) and what of a text is a secret ([`redact`]). There is no clock, no
+//! written to and read back from the log ([`record`]) and folded into why a run ended as it did ([`post_mortem`]). Whether an
+//! agent that rested is to go on is a function too ([`continuation`]), and so is what of a text is a secret ([`redact`]). There is no clock, no
 //! file, no process and no task in this crate; Cargo and `clippy.toml` see to it. An agent's name
-//! appears nowhere outside `decode/`, but for the files in `policy` that agents keep their settings in
-//! and the forms of their makers' keys in `redact`.
+//! appears nowhere outside `decode/`, but for the forms of their makers' keys in `redact`.
 
 // A file of tests that the fuzz targets share names this crate as they do.
 #[cfg(test)]
@@ -14,6 +13,7 @@ extern crate self as stablehand_core;
 
 pub mod chronicle;
 pub mod continuation;
+pub mod decision;
 pub mod decode;
 pub mod event;
 pub mod facts;
@@ -24,13 +24,11 @@ pub mod ledger;
 pub mod line;
 pub mod mcp;
 pub mod monitor;
-pub mod policy;
 pub mod post_mortem;
 pub mod record;
 pub mod redact;
 pub mod replay;
 pub mod rerun;
-pub mod settings;
 pub mod speak;
 pub mod terminal;
 pub mod text;

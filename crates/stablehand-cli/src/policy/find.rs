@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use stablehand::Agent;
 use stablehand::bounded::read_text;
 use stablehand_core::Dialect;
-use stablehand_core::policy::{PROFILES, Policy, RuleRef, profile};
-use stablehand_core::settings::{SettingsFile, Whose};
+use stablehand_policy::settings::{SettingsFile, Whose};
+use stablehand_policy::{PROFILES, Policy, RuleRef, profile};
 use std::path::{Path, PathBuf};
 
 /// The file that comes with a project.

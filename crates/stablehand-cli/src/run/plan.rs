@@ -17,9 +17,9 @@ use stablehand::recovery::Tries;
 use stablehand::redact::Redaction;
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
-use stablehand_core::settings::context::before;
-use stablehand_core::settings::variable::shown;
 use stablehand_core::time::human;
+use stablehand_policy::settings::context::before;
+use stablehand_policy::settings::variable::shown;
 use std::path::PathBuf;
 
 /// What will be done.

@@ -8,7 +8,6 @@ use crate::event::{EventKind, Item, ItemBody, Outcome, Tokens, Tool, ToolInput, 
 use crate::id::ItemId;
 use crate::json::{Object, Value};
 use crate::ledger::Ledger;
-use crate::policy::word_of_kind;
 use crate::text::excerpt;
 use crate::time::UnixMillis;
 use std::collections::{BTreeMap, HashMap};
@@ -510,7 +509,7 @@ impl Running {
             tool: number,
             call: tool.call.0.clone(),
             name: tool.name.clone(),
-            kind: word_of_kind(tool.tool_kind).to_owned(),
+            kind: tool.tool_kind.word().to_owned(),
             target: excerpt(tool.headline().as_bytes(), TARGET),
             started,
             ended: None,

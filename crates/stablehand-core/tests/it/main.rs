@@ -5,7 +5,6 @@
 mod chronicle;
 mod events;
 mod hooks;
-mod policy;
 mod redact;
 mod replay;
 #[cfg(feature = "schema")]

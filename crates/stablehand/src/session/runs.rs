@@ -16,8 +16,8 @@ use stablehand_core::event::SessionEnd;
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
 use stablehand_core::record::Level;
-use stablehand_core::settings::context::before;
 use stablehand_core::speak::Prompt;
+use stablehand_policy::settings::context::before;
 use std::ffi::OsString;
 use std::path::PathBuf;
 

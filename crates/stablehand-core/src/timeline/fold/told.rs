@@ -5,7 +5,6 @@ use crate::event::{
     Event, EventKind, Item, ItemBody, NoticeLevel, Origin, TextRole, Tool, ToolInput,
 };
 use crate::id::ItemId;
-use crate::policy::word_of_kind;
 use crate::timeline::words::{self, LOOKED_AT, head};
 use crate::timeline::{Tone, Track};
 
@@ -299,7 +298,7 @@ impl Fold<'_> {
             input => input.headline(),
         };
         let mut sketch = self.said(&tool.name, text, Tone::Plain);
-        sketch.kind = Some(word_of_kind(tool.tool_kind));
+        sketch.kind = Some(tool.tool_kind.word());
         sketch.call = Some(self.words.name(&tool.call.0));
         (track, sketch)
     }

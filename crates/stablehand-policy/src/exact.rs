@@ -4,16 +4,16 @@
 //! more than the call did: words are quoted, paths escaped, hosts and tools named. Where the
 //! language cannot say it so, there is no rule, and the reason why.
 
-use super::call::{Action, Call, World};
+use super::call::{Call, World};
 use super::host::Host;
 use super::judge;
 use super::parts::{Facet, Part};
 use super::path::Places;
 use super::pattern::Pattern;
-use super::rule::{KINDS, kind_by_word};
 use super::shell::Simple;
 use super::{Policy, PolicyError};
-use crate::event::ToolKind;
+use stablehand_core::decision::Action;
+use stablehand_core::event::ToolKind;
 use std::fmt::Write as _;
 
 /// Why no rule can say "always this".
@@ -78,7 +78,7 @@ impl Tables {
                 }
                 put(&mut self.servers, format!("{server}:{tool}"));
             }
-            Facet::Tool if call.tool.is_empty() || kind_by_word(call.tool).is_some() => {
+            Facet::Tool if call.tool.is_empty() || ToolKind::by_word(call.tool).is_some() => {
                 return no(&format!(
                     "the tool `{}` is called like a whole kind of tools",
                     call.tool
@@ -100,8 +100,8 @@ impl Tables {
             }
             let gap = if out.is_empty() { "" } else { "\n" };
             let _infallible = writeln!(out, "{gap}[[policy.rule]]");
-            if let Some((word, _)) = KINDS.iter().find(|(_, known)| Some(*known) == kind) {
-                let _infallible = writeln!(out, "tool = {}", string(word));
+            if let Some(kind) = kind {
+                let _infallible = writeln!(out, "tool = {}", string(kind.word()));
             }
             let list: Vec<String> = words.iter().map(|word| string(word)).collect();
             let _infallible = match list.as_slice() {

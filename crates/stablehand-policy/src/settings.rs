@@ -1,6 +1,6 @@
 //! Settings: what a file of the user's or a project's says beside its rules, and how files add up.
 //!
-//! One file is read once and strictly: `[policy]` (the language is [`crate::policy`]'s), `[context]`,
+//! One file is read once and strictly: `[policy]` (the language is [`crate::Policy`]'s), `[context]`,
 //! `[env]` and `[[continue]]`. A table or key that nobody knows is an error with its place. Then
 //! files are put on top of each other ([`Settings::layered`]), where a project's may not widen what the
 //! user's allow. No file is opened here, and nothing is carried out. docs/settings.md is the language.
@@ -15,11 +15,11 @@ mod tests;
 pub use place::FileError;
 pub use variable::Variable;
 
-use crate::continuation::{ContinueRule, When};
-use crate::policy::{self, Policy, PolicyTable, RuleRef, Words};
+use crate::{Policy, PolicyTable, RuleRef, Words, compile};
 use context::Source;
 use regex::RegexBuilder;
 use serde::Deserialize;
+use stablehand_core::continuation::{ContinueRule, When};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
@@ -113,7 +113,7 @@ impl SettingsFile {
         let reader = Reader { text, file };
         let policy = match parsed.policy {
             Some(table) => {
-                let policy = Policy::of(policy::compile(table, text, file)?);
+                let policy = Policy::of(compile(table, text, file)?);
                 Some(if whose == Whose::Project { policy.of_project() } else { policy })
             }
             None => None,

@@ -1,10 +1,12 @@
 //! From the parts of a call and the layers of a policy to a decision.
 
-use super::call::{Action, Call, Decision, Judged, RuleRef, World};
+use super::call::{Call, World};
 use super::parts::{self, Facet, Part};
 use super::path::Fit;
-use super::rule::{Rule, kind_by_word, writes};
+use super::rule::{Rule, writes};
 use super::{Layer, Origin, Policy};
+use stablehand_core::decision::{Action, Decision, Judged, RuleRef};
+use stablehand_core::event::ToolKind;
 
 /// One part, judged, with what it becomes when nobody is there.
 struct Verdict {
@@ -104,7 +106,7 @@ impl<'p> Bench<'p> {
                         && rule
                             .tools
                             .iter()
-                            .any(|tool| kind_by_word(tool).is_none() && tool == call.tool)
+                            .any(|tool| ToolKind::by_word(tool).is_none() && tool == call.tool)
                 };
                 layer.tools.known.iter().any(|name| name == call.tool)
                     || layer.tools.described.iter().any(|(name, _, _)| name == call.tool)

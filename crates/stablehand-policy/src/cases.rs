@@ -2,14 +2,15 @@
 //!
 //! The world of a table is written in it, so a case means the same on every machine.
 
-use super::call::{Action, Call, Decision, World};
+use super::call::{Call, World};
 use super::file::{self, PolicyError, PolicyTable};
 use super::path::clean;
 use super::{Origin, Policy, tools};
-use crate::event::{ToolInput, ToolKind};
 use crate::settings::place::position;
 use serde::Deserialize;
 use serde_json::Value;
+use stablehand_core::decision::{Action, Decision};
+use stablehand_core::event::{ToolInput, ToolKind};
 use std::collections::BTreeMap;
 use toml::Spanned;
 

@@ -1,6 +1,6 @@
 //! Variables for an agent: which names there can be, which are secret, which no project may set.
 
-use crate::policy::RuleRef;
+use crate::RuleRef;
 use std::fmt;
 
 /// A variable, and where it was set.

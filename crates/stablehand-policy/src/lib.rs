@@ -7,6 +7,8 @@
 //! One principle runs through it: *an allow needs certainty, a deny needs only possibility*. A call is
 //! taken apart (`parts`), a command line down to every simple command (`shell`, `wrap`); each
 //! part needs its own permission; deny beats ask beats allow. docs/policy.md is the language.
+//!
+//! [`settings`] reads the files that a policy stands in, with the tables beside it.
 
 mod call;
 mod cases;
@@ -22,6 +24,7 @@ mod path;
 mod pattern;
 mod profile;
 mod rule;
+pub mod settings;
 mod shell;
 mod tools;
 mod wild;
@@ -30,12 +33,13 @@ mod wrap;
 #[cfg(test)]
 mod tests;
 
-pub use call::{Action, Call, Decision, Judged, RuleRef, World};
+pub use call::{Call, World};
 pub use cases::{CaseFailure, CaseTable};
 pub use exact::NoExactRule;
 pub use file::PolicyError;
 pub use profile::{ALL as PROFILES, by_name as profile};
-pub use tools::{input_of, kind_by_word, kind_of, word_of_kind};
+pub use stablehand_core::decision::{Action, Decision, Judged, RuleRef};
+pub use tools::{input_of, kind_of};
 
 use crate::settings::{SettingsFile, Whose};
 pub(crate) use file::{PolicyTable, Words, compile};

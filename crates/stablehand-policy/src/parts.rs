@@ -10,8 +10,8 @@ use super::host::Host;
 use super::network;
 use super::path::{self, Places};
 use super::shell::{self, Simple, Word};
-use crate::event::{ToolInput, ToolKind};
 use serde_json::Value;
+use stablehand_core::event::{ToolInput, ToolKind};
 
 /// One thing to judge.
 #[derive(Clone, Debug)]
@@ -97,6 +97,11 @@ pub(crate) fn of(call: &Call<'_>, world: &dyn World) -> Vec<Part> {
             vec![tool(format!("tool {}", call.tool))]
         }
         ToolInput::Other { summary } => other_parts(call, summary, &here, world),
+        // A form that core knows and this crate does not yet: it may do anything.
+        _ => {
+            let (what, facet) = (format!("tool {}", call.tool), Facet::Opaque { text: false });
+            vec![Part { what, facet, kind: call.kind, needs_permission: true }]
+        }
     }
 }
 

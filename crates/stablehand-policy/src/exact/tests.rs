@@ -2,10 +2,10 @@
 
 use super::super::{Call, Decision, Policy, World};
 use super::*;
-use crate::event::ToolInput;
-use crate::event::ToolKind::{Delete, Edit, Execute, Fetch, Other, Think};
 use proptest::prelude::*;
 use serde_json::Value;
+use stablehand_core::event::ToolInput;
+use stablehand_core::event::ToolKind::{Delete, Edit, Execute, Fetch, Other, Think};
 
 /// A world with one link.
 struct Linked;

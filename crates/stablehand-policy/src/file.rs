@@ -3,7 +3,6 @@
 //! The file around it is read in [`crate::settings`]. Strict on purpose. A key that is not known is an error, because a typing mistake in a policy must
 //! not make it wider; so is a pattern that could never match.
 
-use super::call::{Action, RuleRef};
 use super::host::HostPattern;
 use super::path::PathPatterns;
 use super::pattern::Pattern;
@@ -14,6 +13,7 @@ pub use crate::settings::place::FileError as PolicyError;
 use crate::settings::place::position;
 use serde::Deserialize;
 use serde_json::Value;
+use stablehand_core::decision::{Action, RuleRef};
 use std::ops::Range;
 use toml::Spanned;
 

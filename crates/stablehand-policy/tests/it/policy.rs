@@ -1,12 +1,12 @@
 //! The tables of `fixtures/policy`, decided one by one.
 
-use stablehand_core::policy::{CaseTable, Policy};
+use stablehand_policy::{CaseTable, Policy};
 use std::path::Path;
 
 /// Tables that need a JSON Schema validator are run through the command.
 const WITH_SCHEMAS: &[&str] = &["schemas.toml"];
 
-#[expect(clippy::disallowed_methods, reason = "core does no I/O; its tests read tables")]
+#[expect(clippy::disallowed_methods, reason = "a policy does no I/O; its tests read tables")]
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }

@@ -2,18 +2,8 @@
 //!
 //! For hooks and for `policy check`, which know a tool by name and JSON alone.
 
-use crate::event::{ToolInput, ToolKind};
 use serde_json::Value;
-
-/// A kind by its word in policies: `read`, `edit`, `execute` and so on.
-pub fn kind_by_word(word: &str) -> Option<ToolKind> {
-    super::rule::kind_by_word(word)
-}
-
-/// The word for a kind in policies.
-pub fn word_of_kind(kind: ToolKind) -> &'static str {
-    super::rule::KINDS.iter().find(|(_, known)| *known == kind).map_or("other", |(word, _)| word)
-}
+use stablehand_core::event::{ToolInput, ToolKind};
 
 /// The kind of a tool by its name. A name that says nothing is `other`.
 pub fn kind_of(name: &str) -> ToolKind {
@@ -102,7 +92,7 @@ pub fn input_of(kind: ToolKind, arguments: &Value) -> ToolInput {
         ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move => {
             path().map_or_else(other, |path| ToolInput::Path { path })
         }
-        ToolKind::Think | ToolKind::SwitchMode | ToolKind::Other => match command() {
+        _ => match command() {
             Some(command) => ToolInput::Command { command, cwd: None },
             None => other(),
         },

@@ -1,13 +1,14 @@
 //! A rule, and how a part of a call fits it.
 
-use super::call::{Action, Call, RuleRef, World};
+use super::call::{Call, World};
 use super::host::HostPattern;
 use super::parts::{Facet, Part};
 use super::path::{Fit, PathPatterns};
 use super::pattern::Pattern;
 use super::wild;
-use crate::event::ToolKind;
-use crate::id::is_called;
+use stablehand_core::decision::{Action, RuleRef};
+use stablehand_core::event::ToolKind;
+use stablehand_core::id::is_called;
 
 /// A rule, ready for use.
 #[derive(Clone, Debug)]
@@ -57,32 +58,13 @@ impl Variables {
     }
 }
 
-/// The words for kinds of tools.
-pub(crate) const KINDS: &[(&str, ToolKind)] = &[
-    ("read", ToolKind::Read),
-    ("edit", ToolKind::Edit),
-    ("delete", ToolKind::Delete),
-    ("move", ToolKind::Move),
-    ("search", ToolKind::Search),
-    ("execute", ToolKind::Execute),
-    ("think", ToolKind::Think),
-    ("fetch", ToolKind::Fetch),
-    ("switch_mode", ToolKind::SwitchMode),
-    ("other", ToolKind::Other),
-];
-
-/// A kind by its word.
-pub(crate) fn kind_by_word(word: &str) -> Option<ToolKind> {
-    KINDS.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
-}
-
 impl Rule {
     /// Whether it allows the part; only certainty counts.
     pub(crate) fn allows(&self, part: &Part, call: &Call<'_>, world: &dyn World) -> bool {
         let agent =
             self.agents.is_empty() || self.agents.iter().any(|name| is_called(call.agent, name));
         let tool = self.tools.is_empty()
-            || self.tools.iter().any(|tool| match kind_by_word(tool) {
+            || self.tools.iter().any(|tool| match ToolKind::by_word(tool) {
                 // A server can do anything, whatever kind the agent gives its tool.
                 Some(kind) if matches!(part.facet, Facet::Mcp { .. }) => kind == ToolKind::Other,
                 Some(kind) => kind == part.kind || kind == call.kind,
@@ -129,12 +111,12 @@ impl Rule {
         let opaque = matches!(part.facet, Facet::Opaque { .. });
         let tool = self.tools.is_empty()
             || self.tools.iter().any(|tool| {
-                let kind = kind_by_word(tool);
+                let kind = ToolKind::by_word(tool);
                 same(tool, call.tool) || kind == Some(part.kind) || kind == Some(call.kind)
             });
         if !tool {
             // What nobody can judge may write, delete or fetch.
-            let kinds = self.tools.iter().filter_map(|tool| kind_by_word(tool));
+            let kinds = self.tools.iter().filter_map(|tool| ToolKind::by_word(tool));
             let runs =
                 |kind| !matches!(kind, ToolKind::Think | ToolKind::SwitchMode | ToolKind::Other);
             return if opaque && kinds.into_iter().any(runs) { Fit::Conceivable } else { Fit::No };

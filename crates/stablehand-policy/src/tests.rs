@@ -1,8 +1,8 @@
 //! What must hold for any command, and how mistakes in a policy are told.
 
 use super::*;
-use crate::event::{ToolInput, ToolKind};
 use proptest::prelude::*;
+use stablehand_core::event::{ToolInput, ToolKind};
 
 /// A world without links.
 struct Flat;
