@@ -2,16 +2,17 @@
 //!
 //! Everything here is a function of values: bytes become lines ([`mod@line`]), lines become events
 //! ([`decode`], [`event`]), events and a `now` become decisions ([`monitor`]), and all of it can be
-//! written to and read back from the log ([`record`]) and folded into why a run ended as it did ([`post_mortem`]). Whether an
-//! agent that rested is to go on is a function too ([`continuation`]), and so is what of a text is a secret ([`redact`]). There is no clock, no
-//! file, no process and no task in this crate; Cargo and `clippy.toml` see to it. An agent's name
-//! appears nowhere outside `decode/`, but for the forms of their makers' keys in `redact`.
+//! written to and read back from the log ([`record`], [`replay`]). Whether an agent that rested is to go
+//! on is a function too ([`continuation`]), and so is what of a text is a secret ([`redact`]). There
+//! is no clock, no file, no process and no task in this crate; Cargo and `clippy.toml` see to it. An
+//! agent's name appears nowhere outside `decode/`, but for the forms of their makers' keys in
+//! `redact`. Rules about tool calls are `stablehand-policy`'s; what a log tells later is
+//! `stablehand-analysis`'s.
 
-// A file of tests that the fuzz targets share names this crate as they do.
+// A file of tests that `stablehand-analysis` shares names this crate as it does.
 #[cfg(test)]
 extern crate self as stablehand_core;
 
-pub mod chronicle;
 pub mod continuation;
 pub mod decision;
 pub mod decode;
@@ -20,20 +21,16 @@ pub mod facts;
 pub mod hook;
 pub mod id;
 pub mod json;
-pub mod ledger;
 pub mod line;
 pub mod mcp;
 pub mod monitor;
-pub mod post_mortem;
 pub mod record;
 pub mod redact;
 pub mod replay;
-pub mod rerun;
 pub mod speak;
 pub mod terminal;
 pub mod text;
 pub mod time;
-pub mod timeline;
 pub mod unsaid;
 pub mod wish;
 pub mod words;

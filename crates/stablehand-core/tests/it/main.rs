@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by a panic")]
 
-mod chronicle;
 mod events;
 mod hooks;
 mod redact;
@@ -10,5 +9,4 @@ mod replay;
 #[cfg(feature = "schema")]
 mod schema;
 mod shape;
-mod timeline;
 mod transcripts;
