@@ -12,8 +12,8 @@ use stablehand_core::record::{LogLines, Record, Stamp, Stream, push_line};
 use stablehand_fuzz::{Cutting, split};
 use std::sync::OnceLock;
 
-/// The readers, as the property test in core has them.
-#[path = "../../crates/stablehand-core/src/record/tests/everybody.rs"]
+/// The readers, as the property test of the analyses has them.
+#[path = "../../crates/stablehand-analysis/tests/it/everybody.rs"]
 mod everybody;
 
 use everybody::{Shown, is_record, read_by_everybody};

@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use stablehand_core::event::{ToolInput, ToolKind};
-use stablehand_core::policy::{Action, Call, Policy, World};
+use stablehand_policy::{Action, Call, Policy, World};
 use std::sync::OnceLock;
 
 /// A world without links.

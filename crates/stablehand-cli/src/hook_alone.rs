@@ -10,7 +10,7 @@ use stablehand::config::Config;
 use stablehand::error_chain;
 use stablehand::hook_call::{HookCall, MOST_PAYLOAD};
 use stablehand_core::hook::{Answered, Reply};
-use stablehand_core::policy::Action;
+use stablehand_policy::Action;
 use std::io::Read;
 use std::path::Path;
 

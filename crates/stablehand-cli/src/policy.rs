@@ -9,8 +9,8 @@ mod test;
 use crate::env::Env;
 use crate::failure::Failure;
 use stablehand::config::Sources;
-use stablehand_core::policy::{Decision, PROFILES, profile};
 use stablehand_core::text;
+use stablehand_policy::{Decision, PROFILES, profile};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 

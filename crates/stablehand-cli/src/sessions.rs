@@ -1,6 +1,7 @@
 //! `stablehand sessions`: what runs left behind.
 //!
-//! One module a command; `read` and `find` serve them all. What the records mean is core's.
+//! One module a command; `read` and `find` serve them all. What the records mean is
+//! core's and the analyses'.
 
 mod approvals;
 mod export;

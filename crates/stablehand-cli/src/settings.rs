@@ -4,7 +4,7 @@
 use stablehand::Agent;
 use stablehand::config::{Config, ConfigRequest};
 use stablehand::session::SessionBuilder;
-use stablehand_core::settings::variable::{self, Variable};
+use stablehand_policy::settings::variable::{self, Variable};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -5,8 +5,8 @@
 //! session cannot go on, is the driver's. Two bounds hold whatever the rules say: each rule's own, and
 //! [`MOST_IN_ALL`].
 
+use crate::decision::RuleRef;
 use crate::event::{EventKind, ItemBody, Outcome, TextRole, TodoStatus};
-use crate::policy::RuleRef;
 use regex::Regex;
 
 #[cfg(test)]

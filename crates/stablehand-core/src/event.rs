@@ -71,8 +71,6 @@ pub enum Origin {
     Hook,
     /// Stablehand itself.
     Supervisor,
-    /// A person.
-    Person,
 }
 
 /// Every kind of fact.
@@ -269,14 +267,6 @@ pub enum EventKind {
         /// The beginning of it, safe to show.
         excerpt: String,
     },
-    /// A sink was too slow and this range waits for it in the log. Never in the log itself.
-    #[serde(rename = "gap")]
-    Gap {
-        /// First missing sequence number.
-        from: Seq,
-        /// Last missing sequence number.
-        to: Seq,
-    },
     /// The run is over: exactly one, the last event.
     #[serde(rename = "session.ended")]
     SessionEnded {
@@ -341,7 +331,6 @@ impl EventKind {
             EventKind::HealthChanged { .. } => "health.changed",
             EventKind::HookReceived { .. } => "hook.received",
             EventKind::Unrecognized { .. } => "unrecognized",
-            EventKind::Gap { .. } => "gap",
             EventKind::SessionEnded { .. } => "session.ended",
         }
     }

@@ -48,26 +48,6 @@ pub enum Part {
     Last,
 }
 
-/// What is wrong with a line, before anybody looks inside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LineFlaw {
-    /// It is one part of a line that is too long.
-    Oversized,
-    /// The stream ended without a newline.
-    Unterminated,
-}
-
-impl Line<'_> {
-    /// What is wrong with it, if anything.
-    pub fn flaw(&self) -> Option<LineFlaw> {
-        match self.part {
-            Part::First | Part::Middle | Part::Last => Some(LineFlaw::Oversized),
-            Part::Whole if !self.newline => Some(LineFlaw::Unterminated),
-            Part::Whole => None,
-        }
-    }
-}
-
 /// Cuts a stream of bytes into lines.
 ///
 /// The owner reads into [`space`](Self::space), says how much came with

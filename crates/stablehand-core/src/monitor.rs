@@ -53,8 +53,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use limits::reasons;
-pub use limits::{ClassLimits, Limits, ToolDefault, WitnessPolicy};
+pub use limits::{ClassLimits, Limits, ToolDefault, WitnessPolicy, is_reasoning_model};
 pub use message::{Action, Input, Judgement, Moved, Status};
 pub use waits::{TimeLimit, Wait};
 
@@ -388,7 +387,6 @@ impl Monitor {
             | EventKind::ProcessSpawned { .. }
             | EventKind::ProcessExited { .. }
             | EventKind::HealthChanged { .. }
-            | EventKind::Gap { .. }
             | EventKind::SessionEnded { .. } => {}
         }
     }

@@ -84,7 +84,7 @@ impl EventReader {
     }
 
     /// The dialect that it reads.
-    pub(crate) fn dialect(&self) -> Dialect {
+    pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
@@ -257,8 +257,8 @@ impl EventReader {
     }
 }
 
-/// What a client said to the agent, in the record of it.
-pub(crate) fn overheard(fields: &Object<'_>, hear: impl FnOnce(&Object<'_>)) {
+/// Hands what a client said to the agent to `hear`, from the fields of its record (`client_said`).
+pub fn overheard(fields: &Object<'_>, hear: impl FnOnce(&Object<'_>)) {
     let Some(line) = fields.get("line") else { return };
     if let json::Scan::Object(object) = json::scan(line.raw()) {
         hear(&object);

@@ -2,7 +2,7 @@
 //!
 //! Quotes and backslashes mean what they mean to a shell; nothing is expanded and no character is an
 //! operator, since nothing is run by a shell. What a command *does* is the policy's question, which
-//! reads real shell grammar (`policy::shell`).
+//! reads real shell grammar (`stablehand-policy`, `shell`).
 
 use thiserror::Error;
 

@@ -8,7 +8,7 @@ use crate::state::Known;
 use crate::write::{self, Writer};
 use crate::{Store, StoreError};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
-use stablehand_core::chronicle::Row;
+use stablehand_analysis::chronicle::Row;
 use stablehand_core::id::digest64;
 use stablehand_core::redact::Redactor;
 use std::cell::RefCell;

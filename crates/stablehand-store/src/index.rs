@@ -8,7 +8,7 @@
 
 use crate::state::{Known, RestartPoint};
 use crate::{Store, StoreError};
-use stablehand_core::chronicle::{Chronicle, Row};
+use stablehand_analysis::chronicle::{Chronicle, Row};
 use stablehand_core::id::digest64;
 use stablehand_core::json::Value;
 use stablehand_core::line::{LineSplitter, PART, Part, WHOLE_LIMIT};

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::{Deserialize, Serialize};
-use stablehand_core::chronicle::Restart;
+use stablehand_analysis::chronicle::Restart;
 use std::collections::HashMap;
 
 /// A log in the index.

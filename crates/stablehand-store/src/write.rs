@@ -3,7 +3,7 @@
 use crate::signs::{self, Signs};
 use rusqlite::{Connection, params};
 use serde::Serialize;
-use stablehand_core::chronicle::{Passage, Row, RunRow, ToolRow, TurnRow};
+use stablehand_analysis::chronicle::{Passage, Row, RunRow, ToolRow, TurnRow};
 use stablehand_core::event::Tokens;
 use stablehand_core::redact::Redactor;
 use stablehand_core::time::UnixMillis;

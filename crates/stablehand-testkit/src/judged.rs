@@ -2,9 +2,9 @@
 //! decided while it was written.
 //!
 //! Owns finding the logs and the words for a failure. The comparison is the product's own
-//! (`stablehand_core::rerun`), which thereby has the whole test suite for a test.
+//! (`stablehand_analysis::rerun`), which thereby has the whole test suite for a test.
 
-use stablehand_core::rerun::Check;
+use stablehand_analysis::rerun::Check;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Read as _;

@@ -2,7 +2,7 @@
 //!
 //! Everything is read once, before anything is started. Values in, values out: the caller says where
 //! the home and the user's file are and what was asked for; this finds, reads and merges the files.
-//! Which tables there are and what a project may say is in [`stablehand_core::settings`].
+//! Which tables there are and what a project may say is in [`stablehand_policy::settings`].
 
 mod error;
 mod files;
@@ -20,8 +20,8 @@ use crate::gate::Gate;
 use rules::Rules;
 use serde_json::{Value, json};
 use stablehand_core::continuation::{ContinueRule, When};
-use stablehand_core::settings::variable::Variable;
-use stablehand_core::settings::{Settings, SettingsFile};
+use stablehand_policy::settings::variable::Variable;
+use stablehand_policy::settings::{Settings, SettingsFile};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

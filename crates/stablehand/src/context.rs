@@ -2,11 +2,11 @@
 //!
 //! Bounded and early: everything is read before an agent is started, and what is missing, too long or
 //! no text is an error then. A file of a project's must lie in the workspace once all links are
-//! followed. How the text looks is core's ([`stablehand_core::settings::context`]).
+//! followed. How the text looks is the settings' ([`stablehand_policy::settings::context`]).
 
 use crate::bounded::read_text;
-use stablehand_core::settings::context::{MOST_BYTES, Piece, Source, joined};
-use stablehand_core::settings::{ContextSource, Whose};
+use stablehand_policy::settings::context::{MOST_BYTES, Piece, Source, joined};
+use stablehand_policy::settings::{ContextSource, Whose};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -122,7 +122,7 @@ fn read_file(path: &Path, place: Option<&str>) -> Result<String, ContextError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stablehand_core::policy::RuleRef;
+    use stablehand_policy::RuleRef;
     use std::os::unix::fs::symlink;
 
     fn source(whose: Whose, settings: &Path, name: &str) -> ContextSource {

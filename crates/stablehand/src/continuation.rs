@@ -6,7 +6,7 @@
 
 use stablehand_core::continuation::{self, ContinueRule, Counts, Seen};
 use stablehand_core::event::EventKind;
-use stablehand_core::policy::RuleRef;
+use stablehand_policy::RuleRef;
 use std::sync::Arc;
 
 /// When an agent is told to go on, and how often that has been done.
@@ -80,7 +80,7 @@ impl Continuations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stablehand_core::settings::{Settings, SettingsFile, Whose};
+    use stablehand_policy::settings::{Settings, SettingsFile, Whose};
 
     fn rules(text: &str, agent: &str) -> Continuations {
         let file = SettingsFile::parse(text, "f.toml", Whose::User).unwrap();

@@ -5,9 +5,9 @@
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::{pipe, read, write};
-use stablehand_core::policy::RuleRef;
 use stablehand_core::speak::{Answer, Prompt};
 use stablehand_core::terminal::TerminalSize;
+use stablehand_policy::RuleRef;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};

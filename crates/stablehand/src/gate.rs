@@ -2,7 +2,8 @@
 //!
 //! Owns the rules, the world around the workspace and the agent's name, and so the rules that come
 //! when somebody says "always": they are written to a file of the user's and hold from then on. Who is
-//! asked, and what an agent is told, is the driver's; the rules and how they are read are core's.
+//! asked, and what an agent is told, is the driver's; the rules and how they are read are
+//! `stablehand_policy`'s.
 
 mod remember;
 
@@ -11,7 +12,7 @@ pub use remember::{RememberError, Remembered};
 use crate::policy_world::FileWorld;
 use serde_json::Value;
 use stablehand_core::event::Tool;
-use stablehand_core::policy::{Action, Call, Decision, NoExactRule, Policy};
+use stablehand_policy::{Action, Call, Decision, NoExactRule, Policy};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;

@@ -40,6 +40,7 @@ pub use session::{
 pub use stablehand_core as core;
 pub use stablehand_core::event::{Event, EventKind};
 pub use stablehand_core::speak::Answer;
+pub use stablehand_policy as policy;
 pub use surroundings::{Surroundings, init};
 
 /// A new id for a run; later ones sort behind earlier ones.

@@ -1,9 +1,10 @@
 //! What a policy asks of the machine, answered by the machine: symbolic links and JSON Schemas.
 //!
-//! Reads links, and nothing else. The folders are handed in; which rules there are is core's.
+//! Reads links, and nothing else. The folders are handed in; which rules there are is
+//! `stablehand_policy`'s.
 
 use serde_json::Value;
-use stablehand_core::policy::World;
+use stablehand_policy::World;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};

@@ -6,7 +6,6 @@
 use super::Always;
 use super::feed::Question;
 use stablehand_core::event::{Tool, ToolInput};
-use stablehand_core::policy;
 use stablehand_core::text::plain;
 use std::fmt::Write as _;
 
@@ -60,7 +59,7 @@ pub(super) fn question(question: &Question, style: Style, whole: bool) -> String
     };
     let mut out = String::new();
     if let Some(tool) = &question.tool {
-        let head = format!("? {}: {}", policy::word_of_kind(tool.tool_kind), one_line(&tool.name));
+        let head = format!("? {}: {}", tool.tool_kind.word(), one_line(&tool.name));
         let _infallible = writeln!(out, "{}", style.dress("1", &head));
         body(tool, cut(LINES), &mut out);
         if let Some(diff) = &tool.diff {

@@ -1,7 +1,7 @@
 //! `stablehand doctor LOG`: why a run ended as it did, from its log.
 //!
 //! Reads the log, takes secrets out and prints. What the records mean and which causes fit is
-//! core's (`stablehand_core::post_mortem`); `text` has the form for people.
+//! [`stablehand_analysis::post_mortem`]'s; `text` has the form for people.
 
 mod text;
 
@@ -11,7 +11,7 @@ use crate::manage::{Paint, print, print_json};
 use crate::redact::RedactArgs;
 use crate::sessions::find;
 use crate::sessions::read::{PlaceArgs, each_line, warn};
-use stablehand_core::post_mortem::{PostMortem, Report, Standing, Which};
+use stablehand_analysis::post_mortem::{PostMortem, Report, Standing, Which};
 use stablehand_core::record::Record;
 use std::path::Path;
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use stablehand::config::agent_names;
 use stablehand::policy_world::FileWorld;
 use stablehand_core::event::{ToolInput, ToolKind};
-use stablehand_core::policy::{Action, Call, input_of, kind_by_word, kind_of};
+use stablehand_policy::{Action, Call, input_of, kind_of};
 
 /// Say what the policy decides of one call
 #[derive(Debug, clap::Args)]
@@ -60,7 +60,7 @@ pub(super) struct CheckArgs {
 }
 
 fn kind(word: &str) -> Result<ToolKind, String> {
-    kind_by_word(word).ok_or_else(|| format!("`{word}` is no kind of tool"))
+    ToolKind::by_word(word).ok_or_else(|| format!("`{word}` is no kind of tool"))
 }
 
 fn json_value(text: &str) -> Result<Value, String> {

@@ -1,7 +1,7 @@
 //! The flags that say where a policy comes from.
 
 use stablehand::config::Sources;
-use stablehand_core::policy::{PROFILES, profile};
+use stablehand_policy::{PROFILES, profile};
 use std::path::PathBuf;
 
 /// Where the policy comes from.

@@ -5,8 +5,8 @@ use super::{explain, print};
 use crate::failure::Failure;
 use stablehand::config::ConfigError;
 use stablehand::policy_world::schema_error;
-use stablehand_core::policy::CaseTable;
 use stablehand_core::text;
+use stablehand_policy::CaseTable;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 

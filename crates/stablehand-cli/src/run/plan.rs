@@ -14,8 +14,8 @@ use stablehand::recovery::Tries;
 use stablehand::redact::Redaction;
 use stablehand::session::{AgentStart, RunPlan, Runs, Start};
 use stablehand_core::id::SessionId;
-use stablehand_core::settings::variable::shown;
 use stablehand_core::time::human;
+use stablehand_policy::settings::variable::shown;
 use std::path::{Path, PathBuf};
 
 /// What will be done.

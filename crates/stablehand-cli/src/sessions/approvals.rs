@@ -3,7 +3,7 @@
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::manage::{self, Look, Paint, Table};
-use stablehand_core::ledger::{Entry, Settled};
+use stablehand_analysis::ledger::{Entry, Settled};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::human;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //!
 //! Owns playing it: the agent's standard output at the pace at which it came, in any of the faces
 //! that `run` has. Whether it would be judged the same is `check`'s, what other limits would have
-//! done is `what_if`'s; the judging itself is core's.
+//! done is `what_if`'s; the judging itself is `stablehand_analysis::rerun`'s.
 
 mod check;
 mod what_if;

@@ -9,7 +9,7 @@ use super::when::Clock;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::manage;
-use stablehand_core::chronicle::PassageKind;
+use stablehand_analysis::chronicle::PassageKind;
 use stablehand_store::query::{Count, Found, Order, Search, Terms};
 use std::ffi::OsString;
 

@@ -13,7 +13,7 @@ use crate::manage::{Look, Paint, Table};
 use crate::render::{EventLines, TextView};
 use crate::screen::Screen;
 use stablehand::log::Writer;
-use stablehand_core::ledger::Ledger;
+use stablehand_analysis::ledger::Ledger;
 use stablehand_core::record::{Record, Stream};
 use stablehand_core::time::human;
 use std::io::{BufWriter, Write as _};

@@ -1,7 +1,6 @@
 //! The fold of a log's events into what is told of it: everything said and done, with its time.
 //!
-//! Unlike core's transcript, which is what a live face shows, this keeps when things happened, every
-//! run of the log, and what surrounded the conversation: verdicts, standard error, lines that nobody
+//! It keeps when things happened, every run of the log, and what surrounded the conversation: verdicts, standard error, lines that nobody
 //! understood. It renders nothing.
 
 use stablehand::follow::Show;

@@ -1,7 +1,7 @@
 //! `sessions timeline`: what happened when, as text, as a picture, as a page.
 //!
 //! Owns the arguments, the reading of the log and the writing of the file. What is a span and where
-//! it begins and ends is core's ([`stablehand_core::timeline`]); `text`, `svg` and `html` draw.
+//! it begins and ends is [`stablehand_analysis::timeline`]'s; `text`, `svg` and `html` draw.
 
 mod colour;
 mod escape;
@@ -17,9 +17,9 @@ use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
 use crate::manage::{self, Paint};
 use crate::redact::RedactArgs;
+use stablehand_analysis::timeline::{Fold, SILENCE_MS, Timeline};
 use stablehand_core::record::Record;
 use stablehand_core::time::{human, millis};
-use stablehand_core::timeline::{Fold, SILENCE_MS, Timeline};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

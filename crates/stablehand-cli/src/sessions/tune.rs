@@ -1,7 +1,8 @@
 //! `sessions tune`: what each value of each limit would have done to past runs.
 //!
 //! Owns the groups (one agent, one model) and how they are printed. What counts as caught and as
-//! stopped for nothing, and which value is worth proposing, is core's (`rerun::tune`).
+//! stopped for nothing, and which value is worth proposing, is
+//! `stablehand_analysis::rerun::tune`'s.
 
 use super::find::newest_first;
 use super::read::{PlaceArgs, each_line};
@@ -10,10 +11,10 @@ use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
 use crate::manage::{Look, Paint, Table, print, print_json};
 use serde::Serialize;
+use stablehand_analysis::rerun::tune::{ENOUGH, Trial, try_out};
+use stablehand_analysis::rerun::{RunSilences, Survey};
 use stablehand_core::id::is_called;
 use stablehand_core::monitor::{Limits, TimeLimit};
-use stablehand_core::rerun::tune::{ENOUGH, Trial, try_out};
-use stablehand_core::rerun::{RunSilences, Survey};
 use stablehand_core::text::plain;
 use stablehand_core::time::human;
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use crate::support::{bins, secs};
 use stablehand::policy_world::FileWorld;
 use stablehand_core::event::{ToolInput, ToolKind};
-use stablehand_core::policy::{Action, Call, Policy};
+use stablehand_policy::{Action, Call, Policy};
 use stablehand_testkit::TestEnv;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

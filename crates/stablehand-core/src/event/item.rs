@@ -183,6 +183,43 @@ pub enum ToolKind {
     Other,
 }
 
+impl ToolKind {
+    /// Every kind.
+    const ALL: [ToolKind; 10] = [
+        ToolKind::Read,
+        ToolKind::Edit,
+        ToolKind::Delete,
+        ToolKind::Move,
+        ToolKind::Search,
+        ToolKind::Execute,
+        ToolKind::Think,
+        ToolKind::Fetch,
+        ToolKind::SwitchMode,
+        ToolKind::Other,
+    ];
+
+    /// Returns the word for it, the same in JSON, policies and tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            ToolKind::Read => "read",
+            ToolKind::Edit => "edit",
+            ToolKind::Delete => "delete",
+            ToolKind::Move => "move",
+            ToolKind::Search => "search",
+            ToolKind::Execute => "execute",
+            ToolKind::Think => "think",
+            ToolKind::Fetch => "fetch",
+            ToolKind::SwitchMode => "switch_mode",
+            ToolKind::Other => "other",
+        }
+    }
+
+    /// Returns the kind that has this word.
+    pub fn by_word(word: &str) -> Option<ToolKind> {
+        ToolKind::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+}
+
 /// What a tool was given, as far as it is of use to judge and to show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -249,7 +249,7 @@ impl Limits {
     }
 
     pub(super) fn adopt_model(&mut self, model: &str) {
-        if self.idle_is_default && reasons(model) {
+        if self.idle_is_default && is_reasoning_model(model) {
             self.idle = self.idle.max(Self::REASONING_IDLE);
             self.first_response = self.first_response.max(Self::REASONING_IDLE);
         }
@@ -274,8 +274,9 @@ impl Limits {
     }
 }
 
-/// Whether a model's name speaks of reasoning. A wrong yes costs minutes, a wrong no costs work.
-pub(crate) fn reasons(model: &str) -> bool {
+/// Returns true if a model's name speaks of reasoning. A wrong yes costs minutes, a wrong no costs
+/// work.
+pub fn is_reasoning_model(model: &str) -> bool {
     let name = model.to_ascii_lowercase();
     name.contains("think")
         || name.contains("reason")

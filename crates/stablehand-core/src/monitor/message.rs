@@ -139,9 +139,9 @@ pub enum Moved {
 }
 
 impl Moved {
-    /// The same from the words of a record. Logs that were written before records named the cause
-    /// have nothing else; the words are ours, and these are their beginnings.
-    pub(crate) fn of_words(said: &str) -> Option<Moved> {
+    /// Returns the cause that the words of a record name. Logs that were written before records named
+    /// the cause have nothing else; the words are ours, and these are their beginnings.
+    pub fn of_words(said: &str) -> Option<Moved> {
         let begins = [
             (words::SUSPENDED, Moved::Suspension),
             (words::STARVED, Moved::Gap),

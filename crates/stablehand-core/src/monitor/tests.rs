@@ -5,13 +5,14 @@ mod ends;
 mod limits;
 mod properties;
 mod silence;
+mod steps;
 mod tools;
 mod waits;
 
 use super::*;
-use crate::event::{Outcome, ToolInput, ToolKind, TurnEnd, Usage, VerdictKind};
-use crate::id::{CallId, SessionId};
+use crate::event::{Outcome, VerdictKind};
 use crate::time::millis;
+use steps::{delta, reconnecting, session, sub_agent, tool, turn_ended};
 
 /// One run under a monitor.
 struct Run {
@@ -19,25 +20,6 @@ struct Run {
     now: Moment,
     actions: Vec<(Moment, Action)>,
     items: u64,
-}
-
-/// A call of a command; its item is given when it starts.
-fn tool(call: &str) -> Tool {
-    Tool {
-        call: CallId(call.into()),
-        name: "shell".into(),
-        tool_kind: ToolKind::Execute,
-        input: ToolInput::Command { command: format!("run {call}"), cwd: None },
-        timeout_ms: None,
-        background: false,
-        pid: None,
-        step: None,
-        outcome: None,
-        output: None,
-        diff: None,
-        duration_ms: None,
-        digest: digest64(call.as_bytes()),
-    }
 }
 
 /// The same with a declared timeout in seconds.
@@ -48,33 +30,6 @@ fn timed(call: &str, secs: u64) -> Tool {
 /// The same with a step.
 fn in_step(step: &str, tool: Tool) -> Tool {
     Tool { step: Some(step.into()), ..tool }
-}
-
-fn sub_agent(call: &str) -> Tool {
-    Tool { input: ToolInput::SubAgent { description: "look around".into() }, ..tool(call) }
-}
-
-fn session(id: &str) -> EventKind {
-    EventKind::SessionStarted {
-        agent: "demo".into(),
-        agent_version: None,
-        native_id: SessionId(id.into()),
-        model: None,
-        cwd: None,
-        resumed_from: None,
-    }
-}
-
-fn reconnecting() -> EventKind {
-    EventKind::ConnectionChanged { state: "reconnecting".into(), attempt: None }
-}
-
-fn turn_ended(usage: Option<Usage>) -> EventKind {
-    EventKind::TurnEnded { end: TurnEnd::Done, text: None, usage, duration_ms: None }
-}
-
-fn delta(item: u64, role: TextRole, text: &str) -> EventKind {
-    EventKind::ItemDelta { id: ItemId(item), role, text: text.into() }
 }
 
 fn secs(secs: f64) -> Duration {

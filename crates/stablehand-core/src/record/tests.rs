@@ -1,7 +1,6 @@
 //! What goes in comes out, byte for byte, and every record is JSON.
 
 mod damage;
-mod everybody;
 
 use super::*;
 use crate::event::{EventKind, Health};

@@ -2,14 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by a panic")]
 
-mod chronicle;
 mod events;
 mod hooks;
-mod policy;
 mod redact;
 mod replay;
 #[cfg(feature = "schema")]
 mod schema;
 mod shape;
-mod timeline;
 mod transcripts;

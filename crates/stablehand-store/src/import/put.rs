@@ -13,7 +13,7 @@ use crate::index::{LOG, now_ms};
 use crate::write::{self, Writer};
 use crate::{Store, StoreError};
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
-use stablehand_core::chronicle::{Imported, Row};
+use stablehand_analysis::chronicle::{Imported, Row};
 use stablehand_core::decode::Timed;
 use stablehand_core::event::EventKind;
 use stablehand_core::id::digest64;

@@ -10,7 +10,7 @@ use super::{COUNTS, Filter, IsWritten, OURS, RUN_FITS, Terms};
 use crate::write::passages_of;
 use crate::{Store, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
-use stablehand_core::chronicle::PassageKind;
+use stablehand_analysis::chronicle::PassageKind;
 use stablehand_core::text;
 use stablehand_core::time::UnixMillis;
 use std::collections::{HashMap, HashSet};

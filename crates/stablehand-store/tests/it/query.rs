@@ -2,7 +2,7 @@
 
 use crate::support::{Any, log, write};
 use proptest::prelude::*;
-use stablehand_core::chronicle::PassageKind;
+use stablehand_analysis::chronicle::PassageKind;
 use stablehand_core::time::UnixMillis;
 use stablehand_store::query::{Brief, Count, Filter, Found, Match, Order, Search, Terms};
 use stablehand_store::{Budget, FILE, Store};

@@ -4,8 +4,8 @@ use super::{ConfigError, Places};
 use crate::agent::Agent;
 use crate::bounded::read_text;
 use stablehand_core::Dialect;
-use stablehand_core::policy::{Policy, RuleRef, profile};
-use stablehand_core::settings::{SettingsFile, Whose};
+use stablehand_policy::settings::{SettingsFile, Whose};
+use stablehand_policy::{Policy, RuleRef, profile};
 use std::path::{Path, PathBuf};
 
 /// The file that comes with a project.

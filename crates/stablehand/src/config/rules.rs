@@ -3,8 +3,8 @@
 use super::{ConfigError, Places, Sources, known_agents};
 use crate::gate::Gate;
 use crate::policy_world::FileWorld;
-use stablehand_core::policy::Policy;
-use stablehand_core::settings::Whose;
+use stablehand_policy::Policy;
+use stablehand_policy::settings::Whose;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

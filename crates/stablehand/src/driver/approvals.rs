@@ -13,9 +13,9 @@ use stablehand_core::Moment;
 use stablehand_core::event::{EventKind, Tool};
 use stablehand_core::id::CallId;
 use stablehand_core::monitor::Input;
-use stablehand_core::policy::{Action, Decision};
 use stablehand_core::record::Level;
 use stablehand_core::speak::{Answer, Unanswerable};
+use stablehand_policy::{Action, Decision};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -17,9 +17,9 @@ use stablehand_core::event::{EventKind, ItemBody, Tool};
 use stablehand_core::id::CallId;
 use stablehand_core::json::{Object, Scan};
 use stablehand_core::line::{Line, Part};
-use stablehand_core::policy::{Action, Decision};
 use stablehand_core::record::Level;
 use stablehand_core::speak::Answer;
+use stablehand_policy::{Action, Decision};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

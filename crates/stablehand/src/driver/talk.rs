@@ -16,13 +16,13 @@ use stablehand_core::event::{EventKind, ItemBody, Tool, ToolInput, TurnEnd};
 use stablehand_core::id::CallId;
 use stablehand_core::json::Object;
 use stablehand_core::monitor::Input;
-use stablehand_core::policy::Action;
 use stablehand_core::record::Level;
-use stablehand_core::settings::context::before;
 use stablehand_core::speak::{Answer, Image, Opening, Prompt, Speak, Unanswerable};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::human;
 use stablehand_core::wish::{Service, Wish};
+use stablehand_policy::Action;
+use stablehand_policy::settings::context::before;
 use std::collections::VecDeque;
 use std::time::Duration;
 

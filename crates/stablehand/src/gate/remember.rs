@@ -7,9 +7,9 @@
 use super::Gate;
 use nix::fcntl::{Flock, FlockArg};
 use stablehand_core::event::Tool;
-use stablehand_core::policy::{NoExactRule, Policy, PolicyError, RuleRef};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::UnixMillis;
+use stablehand_policy::{NoExactRule, Policy, PolicyError, RuleRef};
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};

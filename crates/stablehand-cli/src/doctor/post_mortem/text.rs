@@ -1,8 +1,8 @@
 //! A post-mortem as a person reads it: short, the answer first, the evidence below it.
 
 use crate::manage::{Look, Paint, Table};
+use stablehand_analysis::post_mortem::{Cause, Note, Report, Standing, Sure};
 use stablehand_core::event::{Evidence, ProcessExit, ProcessRow};
-use stablehand_core::post_mortem::{Cause, Note, Report, Standing, Sure};
 use stablehand_core::text::plain;
 use stablehand_core::time::human;
 use std::path::Path;

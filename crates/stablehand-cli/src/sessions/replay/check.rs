@@ -5,7 +5,7 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::manage::{Paint, print, print_json};
 use serde::Serialize;
-use stablehand_core::rerun::{Check, Difference, Report, Sort};
+use stablehand_analysis::rerun::{Check, Difference, Report, Sort};
 use stablehand_core::text;
 use std::fmt::Write as _;
 use std::path::Path;

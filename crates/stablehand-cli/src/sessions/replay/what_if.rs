@@ -8,7 +8,7 @@ use crate::manage::{Paint, print};
 use crate::redact::RedactArgs;
 use serde_json::json;
 use stablehand::agent::Agent;
-use stablehand_core::rerun::{Finding, Hypothesis, WhatIf};
+use stablehand_analysis::rerun::{Finding, Hypothesis, WhatIf};
 use stablehand_core::text::plain;
 use stablehand_core::time::human;
 use std::fmt::Write as _;

@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use stablehand_core::timeline::{Timeline, Track};
+use stablehand_analysis::timeline::{Timeline, Track};
 use std::fmt::Write as _;
 
 const PAGE: &str = include_str!("html/page.html");

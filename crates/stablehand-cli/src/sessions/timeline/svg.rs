@@ -7,9 +7,9 @@
 use super::colour::{self, AROUND, SPANS};
 use super::escape::markup;
 use super::{headline, lengths, scale};
+use stablehand_analysis::timeline::{Lane, Span, Timeline, Track};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::human;
-use stablehand_core::timeline::{Lane, Span, Timeline, Track};
 use std::fmt::Write as _;
 use std::time::Duration;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};

@@ -9,9 +9,9 @@ mod row;
 use super::{headline, lengths, scale};
 use crate::manage::{Look, Paint, Table};
 use row::{Row, width};
+use stablehand_analysis::timeline::{Span, Timeline, Tone, Track};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::human;
-use stablehand_core::timeline::{Span, Timeline, Tone, Track};
 use std::fmt::Write as _;
 use std::time::Duration;
 

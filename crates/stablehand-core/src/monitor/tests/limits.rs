@@ -1,7 +1,7 @@
 //! Limits on use, and livelock.
 
 use super::*;
-use crate::event::Tokens;
+use crate::event::{Tokens, Usage};
 
 fn limited(change: impl Fn(&mut Limits)) -> Run {
     let mut limits = Limits::modern();

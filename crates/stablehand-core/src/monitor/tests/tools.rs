@@ -1,6 +1,7 @@
 //! Open tools, lost completions, background commands.
 
 use super::*;
+use crate::event::{ToolInput, ToolKind};
 use VerdictKind::{Idle, IdleAfterText, IdleAfterTool, NoProgress, Tool as ToolVerdict};
 
 #[test]

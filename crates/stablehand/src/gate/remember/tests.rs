@@ -4,7 +4,7 @@ use super::*;
 use crate::policy_world::FileWorld;
 use stablehand_core::event::{ToolInput, ToolKind};
 use stablehand_core::id::CallId;
-use stablehand_core::policy::Action;
+use stablehand_policy::Action;
 use std::os::unix::fs::symlink;
 
 const NOW: UnixMillis = UnixMillis(1_790_994_297_441);

@@ -1,8 +1,8 @@
 //! What a terminal shows, to the column.
 
 use super::*;
+use stablehand_analysis::timeline::Fold;
 use stablehand_core::record::Record;
-use stablehand_core::timeline::Fold;
 
 fn timeline(lines: &[&str]) -> Timeline {
     let mut fold = Fold::new(None);

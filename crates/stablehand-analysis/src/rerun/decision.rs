@@ -1,0 +1,195 @@
+//! What the monitor decided, by kind and identity: without the words and the measured times.
+//!
+//! Owns the comparison of an action with the record of one.
+
+use serde::Serialize;
+use stablehand_core::event::{Health, VerdictKind};
+use stablehand_core::json::{Object, Value};
+use stablehand_core::monitor::{Action, Moved};
+use std::fmt;
+
+/// What an id may have become in a record that went through a redactor.
+const REDACTED: &str = "[redacted";
+
+/// A decision of the monitor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// What is believed changed.
+    Health {
+        /// What was believed.
+        from: Health,
+        /// What is believed now.
+        to: Health,
+    },
+    /// A silence was put on record.
+    Waiting,
+    /// Limits moved.
+    LimitsMoved(Option<Moved>),
+    /// The agent's processes were to be looked at.
+    WitnessAsked,
+    /// Background commands were to be stopped.
+    BackgroundStopped(Vec<u64>),
+    /// A call began.
+    ToolOpened(String),
+    /// A call was over.
+    ToolClosed {
+        /// Which.
+        call: String,
+        /// Whether its completion never came.
+        presumed: bool,
+        /// In one word, how it ended.
+        outcome: Option<String>,
+    },
+    /// A limit was reached while a tool was open.
+    SoftStop(Option<VerdictKind>),
+    /// A verdict.
+    Verdict(Option<VerdictKind>),
+    /// The result came, but the process stayed.
+    ExitOverdue,
+    /// The same calls gave the same results.
+    Livelock {
+        /// So many calls made one round.
+        period: u64,
+        /// So many rounds.
+        rounds: u64,
+    },
+}
+
+/// A value that is written as one word.
+fn word<T: Serialize>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        Ok(serde_json::Value::Object(fields)) => {
+            let kind = fields.get("kind").and_then(serde_json::Value::as_str);
+            kind.unwrap_or_default().to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+impl Decision {
+    /// The identity of an action.
+    pub fn of_action(action: &Action) -> Decision {
+        match action {
+            Action::Health { from, to, .. } => Decision::Health { from: *from, to: *to },
+            Action::Waiting { .. } => Decision::Waiting,
+            Action::LimitsMoved { cause, .. } => Decision::LimitsMoved(Some(*cause)),
+            Action::AskWitness => Decision::WitnessAsked,
+            Action::StopBackground { pids } => {
+                Decision::BackgroundStopped(pids.iter().map(|pid| u64::from(*pid)).collect())
+            }
+            Action::ToolOpened(tool) => Decision::ToolOpened(tool.call_id.0.clone()),
+            Action::ToolClosed { call, presumed, outcome, .. } => Decision::ToolClosed {
+                call: call.0.clone(),
+                presumed: *presumed,
+                outcome: outcome.as_ref().map(word),
+            },
+            Action::SoftStop { verdict, .. } => Decision::SoftStop(Some(*verdict)),
+            Action::Verdict(judgement) => Decision::Verdict(Some(judgement.kind)),
+            Action::ExitOverdue => Decision::ExitOverdue,
+            Action::Livelock { period, rounds, .. } => {
+                Decision::Livelock { period: *period as u64, rounds: u64::from(*rounds) }
+            }
+        }
+    }
+
+    /// The decision that a record tells of, where it is one of the monitor's.
+    pub(super) fn of_record(message: &str, fields: &Object<'_>) -> Option<Decision> {
+        fn parsed<T: serde::de::DeserializeOwned>(value: Option<Value<'_>>) -> Option<T> {
+            serde_json::from_slice(value?.raw()).ok()
+        }
+        let text = |name: &str| fields.get(name).and_then(Value::string);
+        let number = |name: &str| fields.get(name).and_then(Value::u64).unwrap_or_default();
+        let flag = |name: &str| fields.get(name).and_then(Value::bool).unwrap_or(false);
+        match message {
+            "health_changed" => {
+                let event = fields.get("event")?;
+                let (from, to) = (parsed(event.get("from"))?, parsed(event.get("to"))?);
+                Some(Decision::Health { from, to })
+            }
+            // The driver puts down itself that it waits for a call which just began.
+            "verdict_waiting" => (number("idle_silence_ms") > 0).then_some(Decision::Waiting),
+            "limits_moved" => Some(Decision::LimitsMoved(parsed(fields.get("cause")))),
+            "witness_asked" => Some(Decision::WitnessAsked),
+            "background_stopped" => {
+                let pids = parsed(fields.get("pids")).unwrap_or_default();
+                Some(Decision::BackgroundStopped(pids))
+            }
+            "tool_call_opened" => Some(Decision::ToolOpened(text("call_id")?)),
+            "tool_call_completed" => Some(Decision::ToolClosed {
+                call: text("call_id")?,
+                presumed: flag("presumed"),
+                outcome: fields
+                    .get("outcome")
+                    .and_then(|outcome| outcome.get("kind"))
+                    .and_then(Value::string),
+            }),
+            "limit_reached" if flag("soft") => {
+                Some(Decision::SoftStop(parsed(fields.get("verdict"))))
+            }
+            // A verdict of whoever sits at the agent's terminal is none of the monitor's.
+            "hang_detected" | "limit_reached" if fields.get("judge").is_none() => {
+                Some(Decision::Verdict(parsed(fields.get("verdict"))))
+            }
+            "exit_overdue" => Some(Decision::ExitOverdue),
+            "livelock_suspected" => {
+                Some(Decision::Livelock { period: number("period"), rounds: number("rounds") })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a record tells of this decision. Ids may have been redacted in it.
+    pub(super) fn is_told_by(&self, recorded: &Decision) -> bool {
+        match (self, recorded) {
+            (Decision::ToolOpened(one), Decision::ToolOpened(other)) => same_id(one, other),
+            (
+                Decision::ToolClosed { call, presumed, outcome },
+                Decision::ToolClosed { call: other, presumed: was, outcome: ended },
+            ) => same_id(call, other) && presumed == was && outcome == ended,
+            // A word that is not known here is a newer version's.
+            (Decision::LimitsMoved(_), Decision::LimitsMoved(None))
+            | (Decision::SoftStop(_), Decision::SoftStop(None))
+            | (Decision::Verdict(_), Decision::Verdict(None)) => true,
+            (one, other) => one == other,
+        }
+    }
+}
+
+/// Whether a recorded id is this one.
+pub(super) fn same_id(id: &str, recorded: &str) -> bool {
+    id == recorded || recorded.contains(REDACTED)
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Decision::Health { from, to } => {
+                write!(f, "health from {} to {}", word(from), word(to))
+            }
+            Decision::Waiting => f.write_str("a silence put on record"),
+            Decision::LimitsMoved(cause) => {
+                write!(f, "limits moved ({})", cause.as_ref().map(word).unwrap_or_default())
+            }
+            Decision::WitnessAsked => f.write_str("a look at the agent's processes"),
+            Decision::BackgroundStopped(pids) => write!(f, "background commands {pids:?} stopped"),
+            Decision::ToolOpened(call) => write!(f, "call `{call}` opened"),
+            Decision::ToolClosed { call, presumed, outcome } => {
+                let how = outcome.as_deref().unwrap_or("no outcome");
+                let presumed = if *presumed { ", presumed" } else { "" };
+                write!(f, "call `{call}` over ({how}{presumed})")
+            }
+            Decision::SoftStop(kind) => {
+                let kind = kind.as_ref().map(word).unwrap_or_default();
+                write!(f, "limit reached while a tool is open ({kind})")
+            }
+            Decision::Verdict(kind) => {
+                write!(f, "verdict {}", kind.as_ref().map(word).unwrap_or_default())
+            }
+            Decision::ExitOverdue => f.write_str("exit overdue"),
+            Decision::Livelock { period, rounds } => {
+                write!(f, "the same {period} call(s) {rounds} times")
+            }
+        }
+    }
+}

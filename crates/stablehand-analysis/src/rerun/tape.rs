@@ -1,0 +1,393 @@
+//! From the records of a log to what the monitor was told, and when.
+//!
+//! Owns which records are inputs, the decoder that turns raw ones into events, and the way from the
+//! time of a record to the moment of its run. Compares and judges nothing.
+
+use super::decision::Decision;
+use stablehand_core::decode::{Decode, Depth, Dialect};
+use stablehand_core::event::EventKind;
+use stablehand_core::facts::Facts;
+use stablehand_core::id::RunId;
+use stablehand_core::json::{self, Memo, Object, Value};
+use stablehand_core::line::{Line, Part, WHOLE_LIMIT};
+use stablehand_core::monitor::{Input, Limits};
+use stablehand_core::record::{Record, Stream};
+use stablehand_core::terminal::TerminalSize;
+use stablehand_core::time::{Moment, UnixMillis};
+use std::time::Duration;
+
+/// A run, as it began.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    /// Our id of it.
+    pub run: RunId,
+    /// The agent.
+    pub agent: String,
+    /// When.
+    pub began: UnixMillis,
+    /// How it is read.
+    pub dialect: Dialect,
+}
+
+/// What a record means for whoever judges again.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// A run began.
+    Began(&'a Header),
+    /// These limits held in it; older logs do not say.
+    Limited {
+        /// The limits.
+        limits: &'a Limits,
+        /// Verdicts were written down, and nobody was stopped.
+        observe_only: bool,
+    },
+    /// The monitor was told this.
+    Told {
+        /// What.
+        input: Input<'a>,
+        /// When.
+        at: Moment,
+    },
+    /// The monitor decided this.
+    Decided {
+        /// What.
+        decision: Decision,
+        /// When it was put down: for what a tick brought about, the moment of the tick.
+        at: Moment,
+    },
+    /// A verdict was given that nobody acted on, and the monitor went on.
+    Resumed {
+        /// When.
+        at: Moment,
+    },
+    /// The run is over.
+    Ended {
+        /// When.
+        at: Moment,
+    },
+}
+
+/// Reads a log's records in order.
+pub struct Tape {
+    dialect: Dialect,
+    decoder: Box<dyn Decode>,
+    memo: Memo,
+    kinds: Vec<EventKind>,
+    /// The line of standard output that comes in parts.
+    long: LongLine,
+    header: Option<Header>,
+    facts: Facts,
+    stdout_bytes: u64,
+    /// What the wall clock would have shown at the beginning of the run.
+    anchor: UnixMillis,
+    redacted_raw: bool,
+}
+
+#[derive(Debug, Default)]
+struct LongLine {
+    bytes: Vec<u8>,
+    /// Its beginning was told, because it is too long to be told whole.
+    told: bool,
+}
+
+impl Default for Tape {
+    fn default() -> Self {
+        Tape {
+            dialect: Dialect::Cursor,
+            decoder: Dialect::Cursor.decoder(),
+            memo: Memo::default(),
+            kinds: Vec::new(),
+            long: LongLine::default(),
+            header: None,
+            facts: Facts::default(),
+            stdout_bytes: 0,
+            anchor: UnixMillis(0),
+            redacted_raw: false,
+        }
+    }
+}
+
+impl std::fmt::Debug for Tape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tape").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+impl Tape {
+    /// The run that is on, or was last; none where it could not be started.
+    pub fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    /// What its stream has shown so far.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// How many bytes of its output are in the log so far.
+    pub fn stdout_bytes(&self) -> u64 {
+        self.stdout_bytes
+    }
+
+    /// Whether raw records are not what the agent wrote.
+    pub fn is_redacted(&self) -> bool {
+        self.redacted_raw
+    }
+
+    /// A moment of the present run as wall-clock time.
+    pub fn wall(&self, moment: Moment) -> UnixMillis {
+        let ms = i64::try_from(moment.0.as_millis()).unwrap_or(i64::MAX);
+        UnixMillis(self.anchor.0.saturating_add(ms))
+    }
+
+    /// Takes the next record, and tells what it means.
+    pub fn record(&mut self, record: &Record<'_>, take: &mut dyn FnMut(Step<'_>)) {
+        match record {
+            Record::Raw { stream, at, bytes, part, last, newline } => {
+                let at = self.moment(*at);
+                match stream {
+                    Stream::Stdout => self.stdout(bytes, *part, *last, *newline, at, take),
+                    Stream::Stderr => take(Step::Told { input: Input::Heard, at }),
+                }
+            }
+            Record::Decision { at, message, fields } => self.decision(*at, message, fields, take),
+            Record::Foreign(_) | Record::Broken(_) => {}
+        }
+    }
+
+    /// The moment of the present run that a record of this time tells of.
+    pub(super) fn moment(&self, at: UnixMillis) -> Moment {
+        Moment(at.since(self.anchor))
+    }
+
+    fn decision(
+        &mut self,
+        ts: UnixMillis,
+        message: &str,
+        fields: &Object<'_>,
+        take: &mut dyn FnMut(Step<'_>),
+    ) {
+        let at = self.moment(ts);
+        match message {
+            "log_opened" => self.opened(fields),
+            "agent_spawned" => self.began(ts, fields, take),
+            "spawn_failed" => {
+                self.header = None;
+                self.facts = Facts::default();
+                self.stdout_bytes = 0;
+            }
+            "monitor_started" => {
+                let limits = fields.get("limits").map(Value::raw);
+                let limits = limits.and_then(|json| serde_json::from_slice::<Limits>(json).ok());
+                if let Some(limits) = limits {
+                    let observe_only =
+                        fields.get("observe_only").and_then(Value::bool).unwrap_or(false);
+                    take(Step::Limited { limits: &limits, observe_only });
+                }
+            }
+            "clock_stepped" => {
+                let by = fields.get("by_ms").and_then(Value::i64).unwrap_or(0);
+                self.anchor.0 = self.anchor.0.saturating_add(by);
+            }
+            "terminal_resized" => self.resized(fields),
+            "screen_settled" => self.settled(at, take),
+            "hook_received" => take(Step::Told { input: Input::Heard, at }),
+            "client_said" => {
+                stablehand_core::replay::overheard(fields, |object| self.decoder.overhear(object));
+            }
+            "would_have_killed" | "verdict_lifted" => take(Step::Resumed { at }),
+            "run_ended" => take(Step::Ended { at }),
+            _ => {
+                if message == "agent_exited" {
+                    self.stream_ended();
+                }
+                if let Some(input) = told(message, fields) {
+                    if matches!(input, Input::Prompted) {
+                        self.facts.prompted();
+                    }
+                    take(Step::Told { input, at });
+                }
+                if let Some(decision) = Decision::of_record(message, fields) {
+                    take(Step::Decided { decision, at });
+                }
+            }
+        }
+    }
+
+    /// A result may only now turn out to be the last one.
+    fn stream_ended(&mut self) {
+        let mut left = Vec::new();
+        self.decoder.finish(Depth::Skim, &mut left);
+        for event in &left {
+            if let EventKind::TurnEnded { .. } = event {
+                self.facts.take(event);
+            }
+        }
+    }
+
+    fn opened(&mut self, fields: &Object<'_>) {
+        let name = fields.get("dialect").and_then(Value::string);
+        if let Some(dialect) = name.and_then(|name| Dialect::by_name(&name)) {
+            self.dialect = dialect;
+            self.decoder = dialect.decoder();
+        }
+        self.redacted_raw = fields.get("redacted_raw").and_then(Value::bool).unwrap_or(false);
+    }
+
+    fn began(&mut self, ts: UnixMillis, fields: &Object<'_>, take: &mut dyn FnMut(Step<'_>)) {
+        let text = |name: &str| fields.get(name).and_then(Value::string).unwrap_or_default();
+        self.decoder = self.dialect.decoder();
+        self.memo = Memo::default();
+        self.long = LongLine::default();
+        self.facts = Facts::default();
+        self.stdout_bytes = 0;
+        self.anchor = ts;
+        let header = Header {
+            run: RunId(text("run")),
+            agent: text("agent"),
+            began: ts,
+            dialect: self.dialect,
+        };
+        take(Step::Began(self.header.insert(header)));
+        self.resized(fields);
+    }
+
+    fn resized(&mut self, fields: &Object<'_>) {
+        let Some(decoder) = self.decoder.as_terminal() else { return };
+        let side = |name| {
+            let number = fields.get(name).and_then(Value::i64);
+            number.and_then(|number| u16::try_from(number).ok())
+        };
+        if let (Some(cols), Some(rows)) = (side("cols"), side("rows")) {
+            decoder.terminal().resize(TerminalSize::new(cols, rows));
+        }
+    }
+
+    fn settled(&mut self, at: Moment, take: &mut dyn FnMut(Step<'_>)) {
+        if let Some(screen) = self.decoder.as_terminal() {
+            screen.settle(Depth::Skim, &mut self.kinds);
+        }
+        for kind in self.kinds.drain(..) {
+            take(Step::Told { input: Input::Event { kind: &kind, native: "screen" }, at });
+            self.facts.take(&kind);
+        }
+    }
+
+    /// What came to standard output. A line that was cut into parts only for the log is told whole,
+    /// as it was then; of one that is too long for that, the beginning.
+    fn stdout(
+        &mut self,
+        bytes: &[u8],
+        part: bool,
+        last: bool,
+        newline: bool,
+        at: Moment,
+        take: &mut dyn FnMut(Step<'_>),
+    ) {
+        self.stdout_bytes += bytes.len() as u64 + u64::from(newline);
+        if self.dialect == Dialect::Terminal {
+            return self.line(bytes, Part::Middle, newline, at, take);
+        }
+        if !part {
+            // Parts whose last one never came are a line that the log has lost.
+            self.long = LongLine::default();
+            return self.line(bytes, Part::Whole, newline, at, take);
+        }
+        if self.long.told {
+            let part = if last { Part::Last } else { Part::Middle };
+            self.long.told = !last;
+            return self.line(bytes, part, newline, at, take);
+        }
+        self.long.bytes.extend_from_slice(bytes);
+        // A part is cut between characters, so it may be a little shorter than the limit.
+        let too_long = self.long.bytes.len() + 4 > WHOLE_LIMIT;
+        if last || too_long {
+            let whole = std::mem::take(&mut self.long.bytes);
+            self.long.told = !last;
+            let part = if last { Part::Whole } else { Part::First };
+            self.line(&whole, part, newline, at, take);
+        }
+    }
+
+    fn line(
+        &mut self,
+        bytes: &[u8],
+        part: Part,
+        newline: bool,
+        at: Moment,
+        take: &mut dyn FnMut(Step<'_>),
+    ) {
+        let line = Line { bytes, offset: 0, part, newline };
+        let scan = if part == Part::Whole { self.memo.scan(bytes) } else { json::Scan::Text };
+        self.decoder.line(&line, &scan, Depth::Skim, &mut self.kinds);
+        if !newline {
+            self.facts.saw_cut_line(&line, &scan);
+        }
+        if self.kinds.is_empty() {
+            take(Step::Told { input: Input::Heard, at });
+        }
+        for kind in self.kinds.drain(..) {
+            let native = self.decoder.last_type();
+            take(Step::Told { input: Input::Event { kind: &kind, native }, at });
+            self.facts.take(&kind);
+        }
+    }
+}
+
+/// What the monitor was told by a record that is there for this, or that says so beside what it
+/// brought about.
+fn told(message: &str, fields: &Object<'_>) -> Option<Input<'static>> {
+    let on = || fields.get("on").and_then(Value::bool).unwrap_or(false);
+    let ms = |name: &str| {
+        Duration::from_millis(fields.get(name).and_then(Value::u64).unwrap_or_default())
+    };
+    let is = |name: &str, word: &str| fields.get(name).is_some_and(|value| value.is_str(word));
+    match message {
+        "limits_moved" if is("cause", "gap") => Some(Input::Gap(ms("by_ms"))),
+        "limits_moved" if is("cause", "suspension") => Some(Input::Suspended(ms("by_ms"))),
+        "health_changed" => {
+            let to = fields.get("event").and_then(|event| event.get("to"));
+            to.filter(|to| to.is_str("ended")).map(|_| Input::AgentExited)
+        }
+        "monitor_told" => match fields.get("what").and_then(Value::string)?.as_str() {
+            "backpressure" => Some(Input::Backpressure(on())),
+            "approval" => Some(Input::ApprovalPending(on())),
+            "resting" => Some(Input::Resting(on())),
+            "prompted" => Some(Input::Prompted),
+            "heard" => Some(Input::Heard),
+            "side_channel" => Some(Input::SideChannel),
+            "witness" => Some(Input::Witness {
+                tree_cpu: ms("cpu_ms"),
+                window: ms("window_ms"),
+                other_activity: fields.get("other_activity").and_then(Value::bool).unwrap_or(false),
+            }),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_line_that_was_lost_are_not_joined_to_the_next() {
+        let mut tape = Tape::default();
+        let mut told = Vec::new();
+        for line in [
+            r#"{"msg":"raw_part","recv_ts":1,"raw_text":"{\"type\":\"assist"}"#,
+            r#"{"msg":"raw_event","recv_ts":2,"raw":{"type":"thinking","subtype":"delta","text":"hm"}}"#,
+            r#"{"msg":"raw_part","recv_ts":3,"last":true,"raw_text":"{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\"}"}"#,
+        ] {
+            tape.record(&Record::read(line.as_bytes()), &mut |step| {
+                if let Step::Told { input: Input::Event { native, .. }, .. } = step {
+                    told.push(native.to_owned());
+                }
+            });
+        }
+        told.dedup();
+        assert_eq!(told, ["thinking/delta", "system/init"]);
+        assert!(tape.facts().session.is_some());
+    }
+}

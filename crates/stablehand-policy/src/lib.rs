@@ -1,0 +1,146 @@
+//! Policy: whether a tool call may run, decided before it does.
+//!
+//! A [`Policy`] is rules in TOML, in layers; [`Policy::decide`] is a function of the policy, the
+//! [`Call`] and what it asks of the [`World`]. It does no I/O, and never fails: what cannot be
+//! understood is not allowed by a rule about something else.
+//!
+//! One principle runs through it: *an allow needs certainty, a deny needs only possibility*. A call is
+//! taken apart (`parts`), a command line down to every simple command (`shell`, `wrap`); each
+//! part needs its own permission; deny beats ask beats allow. docs/policy.md is the language.
+//!
+//! [`settings`] reads the files that a policy stands in, with the tables beside it.
+
+mod call;
+mod cases;
+mod exact;
+mod file;
+mod folders;
+mod hazard;
+mod host;
+mod judge;
+mod network;
+mod parts;
+mod path;
+mod pattern;
+mod profile;
+mod rule;
+pub mod settings;
+mod shell;
+mod tools;
+mod wild;
+mod wrap;
+
+#[cfg(test)]
+mod tests;
+
+pub use call::{Call, World};
+pub use cases::{CaseFailure, CaseTable};
+pub use exact::NoExactRule;
+pub use file::PolicyError;
+pub use profile::{ALL as PROFILES, by_name as profile};
+pub use stablehand_core::decision::{Action, Decision, Judged, RuleRef};
+pub use tools::{input_of, kind_of};
+
+use crate::settings::{SettingsFile, Whose};
+pub(crate) use file::{PolicyTable, Words, compile};
+use rule::Rule;
+use serde_json::Value;
+
+/// Rules in layers.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    layers: Vec<Layer>,
+}
+
+/// Whose word a layer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// The user's: a file of theirs, a flag, a profile they chose.
+    User,
+    /// The project's: it comes with the repository and may be hostile, so it may only narrow.
+    Project,
+}
+
+/// What one file says.
+#[derive(Clone, Debug)]
+pub(crate) struct Layer {
+    origin: Origin,
+    default: Option<Action>,
+    unattended: Option<Action>,
+    trust_project: bool,
+    tools: Tools,
+    /// Each with what its `ask` becomes when nobody is there.
+    rules: Vec<(Rule, Option<Action>)>,
+}
+
+/// Which tools there are.
+#[derive(Clone, Debug, Default)]
+struct Tools {
+    known_only: bool,
+    known: Vec<String>,
+    described: Vec<(String, Option<Value>, RuleRef)>,
+}
+
+impl Policy {
+    /// Reads the `[policy]` of a file of the user's. `file` is its name in messages. The other tables
+    /// of [`crate::settings`] may stand beside it, and must be right too.
+    pub fn parse(text: &str, file: &str) -> Result<Policy, PolicyError> {
+        Ok(SettingsFile::parse(text, file, Whose::User)?.policy.unwrap_or_default())
+    }
+
+    /// Reads the file that comes with a project. What it denies and asks counts; what it allows
+    /// counts only if a layer of the user's says `trust_project = true`.
+    pub fn parse_project(text: &str, file: &str) -> Result<Policy, PolicyError> {
+        Ok(SettingsFile::parse(text, file, Whose::Project)?.policy.unwrap_or_default())
+    }
+
+    /// A policy of these layers, the lowest first.
+    pub(crate) fn of(layers: Vec<Layer>) -> Policy {
+        Policy { layers }
+    }
+
+    /// The same as the word of a project.
+    pub(crate) fn of_project(mut self) -> Policy {
+        for layer in &mut self.layers {
+            layer.origin = Origin::Project;
+            layer.trust_project = false;
+        }
+        self
+    }
+
+    /// Whether the user lets a project's file widen.
+    pub fn trusts_project(&self) -> bool {
+        self.layers.iter().any(|layer| layer.trust_project)
+    }
+
+    /// Whether nothing in it is about calls: a file may say no more than `trust_project`.
+    pub fn says_nothing(&self) -> bool {
+        self.layers.iter().all(|layer| {
+            layer.default.is_none()
+                && layer.unattended.is_none()
+                && layer.rules.is_empty()
+                && !layer.tools.known_only
+                && layer.tools.known.is_empty()
+                && layer.tools.described.is_empty()
+        })
+    }
+
+    /// Puts policies on top of each other. Rules of all of them count; the last word on the default
+    /// is the topmost layer's that has one.
+    #[must_use]
+    pub fn layered(policies: impl IntoIterator<Item = Policy>) -> Policy {
+        Policy { layers: policies.into_iter().flat_map(|policy| policy.layers).collect() }
+    }
+
+    /// The names of agents in its rules, with the rules' places: a name that no agent has is a
+    /// mistake that only the face can see.
+    pub fn agents(&self) -> impl Iterator<Item = (&str, &RuleRef)> {
+        let rules = self.layers.iter().flat_map(|layer| &layer.rules);
+        rules.flat_map(|(rule, _)| rule.agents.iter().map(|agent| (agent.as_str(), &rule.place)))
+    }
+
+    /// Decides a call.
+    pub fn decide(&self, call: &Call<'_>, world: &dyn World) -> Decision {
+        judge::decide(self, call, world)
+    }
+}
