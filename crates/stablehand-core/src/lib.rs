@@ -6,8 +6,7 @@
 //! ([`transcript`]) or into why a run ended as it did ([`post_mortem`]). Whether a tool call may run is a function too ([`policy`]), and so is whether an
 //! agent that rested is to go on ([`continuation`]) and what of a text is a secret ([`redact`]). There is no clock, no
 //! file, no process and no task in this crate; Cargo and `clippy.toml` see to it. An agent's name
-//! appears nowhere outside `decode/`, but for the files in `policy` that agents keep their settings in
-//! and the forms of their makers' keys in `redact`.
+//! appears nowhere outside `decode/`, but for the forms of their makers' keys in `redact`.
 
 // A file of tests that the fuzz targets share names this crate as they do.
 #[cfg(test)]

@@ -136,7 +136,7 @@ impl Glance {
     fn head(&mut self, file: &File) -> std::io::Result<Option<SessionId>> {
         let mut file = BufReader::with_capacity(16 << 10, file.take(HEAD));
         let mut line = Vec::new();
-        let mut reader = EventReader::new(Dialect::Cursor, Depth::Full);
+        let mut reader = EventReader::new(Dialect::DEFAULT, Depth::Full);
         let mut events = Vec::new();
         let mut said = String::new();
         let (mut started_in, mut resumed) = (None, None);
