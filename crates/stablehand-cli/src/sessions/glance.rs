@@ -4,6 +4,7 @@
 //! still as the agent wrote it; whoever shows it makes it plain.
 
 use crate::failure::Failure;
+use stablehand::Agent;
 use stablehand::log::Writer;
 use stablehand_core::event::{EventKind, ItemBody, TextRole};
 use stablehand_core::id::SessionId;
@@ -233,10 +234,11 @@ fn workspace(fields: &Object<'_>) -> Option<String> {
         .get("argv")
         .and_then(|argv| serde_json::from_slice(argv.raw()).ok())
         .unwrap_or_default();
-    let mut told = argv.into_iter().skip_while(|word| word != "--workspace").skip(1);
-    match (told.next(), text(fields, "cwd")) {
+    let agent = text(fields, "agent").and_then(|name| Agent::by_name(&name));
+    let told = agent.and_then(|agent| agent.workspace_in(&argv));
+    match (told, text(fields, "cwd")) {
         (Some(told), Some(cwd)) => Some(Path::new(&cwd).join(told).display().to_string()),
-        (told, cwd) => told.or(cwd),
+        (told, cwd) => told.map(str::to_owned).or(cwd),
     }
 }
 
