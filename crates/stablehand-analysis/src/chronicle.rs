@@ -40,7 +40,7 @@ impl Default for Chronicle {
     fn default() -> Self {
         Chronicle {
             // The first record says which one it is.
-            reader: EventReader::new(Dialect::Cursor, Depth::Full),
+            reader: EventReader::new(Dialect::DEFAULT, Depth::Full),
             ledger: Ledger::default(),
             fold: Fold::default(),
             told: Vec::new(),

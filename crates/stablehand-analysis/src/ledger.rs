@@ -94,7 +94,7 @@ impl Default for Ledger {
     fn default() -> Self {
         Ledger {
             // The first record says which one it is.
-            reader: EventReader::new(Dialect::Cursor, Depth::Skim),
+            reader: EventReader::new(Dialect::DEFAULT, Depth::Skim),
             entries: Vec::new(),
             before: 0,
             calls: VecDeque::new(),

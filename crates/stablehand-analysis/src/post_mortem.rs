@@ -74,7 +74,7 @@ impl PostMortem {
     /// Of that run.
     pub fn of(which: Which) -> PostMortem {
         // The first record says which dialect it is.
-        let dialect = Dialect::Cursor;
+        let dialect = Dialect::DEFAULT;
         PostMortem {
             which,
             reader: EventReader::new(dialect, Depth::Full),

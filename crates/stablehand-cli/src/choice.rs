@@ -20,13 +20,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) mod help;
+
+use help::names;
+
 /// The shared arguments.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ChoiceArgs {
     /// Which agent, such as claude or codex; `stablehand agents` lists them all. demo is built in and
     /// needs no account. acp:'COMMAND' is any other that speaks the Agent Client Protocol, by its
     /// command line
-    #[arg(long, value_name = "AGENT", default_value = "cursor")]
+    #[arg(long, value_name = "AGENT", default_value = Agent::DEFAULT.name())]
     pub agent: String,
 
     /// The agent's program [default: from PATH]
@@ -53,23 +57,16 @@ pub struct ChoiceArgs {
     #[arg(long)]
     pub force: bool,
 
-    /// Rules that answer the agent's questions whether it may do something: a file, or a ready-made
-    /// policy (read-only, workspace-write, no-network, yolo). Several are put on top of each other.
-    /// For agents that ask (claude, codex and demo), with --hooks for cursor and gemini, and with --acp for
-    /// claude, gemini, qwen, copilot and acp:'COMMAND'. Without it, the rules in the user's `config.toml` and the workspace's
-    /// `stablehand.toml` hold
-    #[arg(long, value_name = "FILE|PROFILE", conflicts_with = "force")]
+    /// Rules that answer the agent's questions whether it may do something
+    #[arg(long, value_name = "FILE|PROFILE", conflicts_with = "force", help = help::policy())]
     policy: Vec<String>,
 
-    /// Have the agent call us before every tool and tell us what it does, by its own hooks: for
-    /// cursor, claude and gemini. With a policy this holds agents that do not ask by themselves
-    #[arg(long)]
+    /// Have the agent call us before every tool and tell us what it does, by its own hooks
+    #[arg(long, help = help::hooks())]
     pub hooks: bool,
 
-    /// Speak the Agent Client Protocol with the agent, and not its own: for cursor, claude
-    /// (`claude-agent-acp`), codex (`codex-acp`), gemini, opencode and qwen; copilot and
-    /// acp:'COMMAND' speak nothing else
-    #[arg(long)]
+    /// Speak the Agent Client Protocol with the agent, and not its own
+    #[arg(long, help = help::acp())]
     pub acp: bool,
 
     /// With --acp: how the agent logs in, in its own word [default: by the API keys that are set]
@@ -259,12 +256,8 @@ fn next_step(agent: Agent, form: Form) -> String {
     if !by_acp && agent.can_be_held(Form::Acp, None) {
         return "add --acp: then it asks about what it does not take for harmless".to_owned();
     }
-    let names = |holds: fn(&Agent) -> bool| {
-        let able = Agent::ALL.iter().filter(|agent| holds(agent)).map(|agent| agent.name());
-        able.collect::<Vec<_>>().join(", ")
-    };
-    let by_hooks = names(|agent| agent.row().hooks.is_some());
-    let asking = names(|agent| agent.can_be_held(Form::TwoWay, None));
+    let by_hooks = names(|agent| agent.row().hooks.is_some()).join(", ");
+    let asking = names(|agent| agent.can_be_held(Form::TwoWay, None)).join(", ");
     format!(
         "put the rules into the agent's own settings, or choose an agent that a policy can hold: \
          {asking}; with --hooks: {by_hooks}"

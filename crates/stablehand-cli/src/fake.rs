@@ -11,7 +11,7 @@ use stablehand_fake::native::{self, Native};
 use stablehand_fake::perform::{self, Options, Record};
 use stablehand_fake::scene::{SCENES, Scene};
 use stablehand_fake::shim::{self, Play};
-use stablehand_fake::{Clock, Identity, SPOKEN, script, version_line};
+use stablehand_fake::{Clock, Identity, SPOKEN, is_server, script, version_line};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -35,8 +35,9 @@ const USUAL_SCENE: &str = "hello";
     stablehand fake-agent --shims ./bin && PATH=$PWD/bin:$PATH stablehand run --agent codex hi"
 )]
 pub struct FakeArgs {
-    /// What it speaks: cursor, claude, codex, codex-app, gemini, opencode, qwen
-    #[arg(long, value_name = "DIALECT", default_value = "cursor", value_parser = dialect)]
+    /// What it speaks
+    #[arg(long, value_name = "DIALECT", default_value = Dialect::DEFAULT.name(), value_parser = dialect,
+          help = format!("What it speaks: {}", spoken_names()))]
     dialect: Dialect,
 
     /// What it plays; see --list
@@ -94,10 +95,12 @@ pub struct FakeArgs {
 
 fn dialect(name: &str) -> Result<Dialect, String> {
     let spoken = SPOKEN.iter().copied().find(|dialect| dialect.name() == name);
-    spoken.ok_or_else(|| {
-        let known: Vec<_> = SPOKEN.iter().map(|dialect| dialect.name()).collect();
-        format!("no fake agent speaks `{name}`; there is: {}", known.join(", "))
-    })
+    spoken.ok_or_else(|| format!("no fake agent speaks `{name}`; there is: {}", spoken_names()))
+}
+
+fn spoken_names() -> String {
+    let names: Vec<_> = SPOKEN.iter().map(|dialect| dialect.name()).collect();
+    names.join(", ")
 }
 
 fn mode(word: &str) -> Result<Mode, String> {
@@ -182,7 +185,7 @@ fn play(args: &FakeArgs, text: &str) -> Result<u8, Failure> {
         return print(&format!("{}\n", version_line(dialect)));
     }
     let sections = script::parse(text, dialect).map_err(|e| Failure::usage(format!("{e}")))?;
-    let is_server = matches!(dialect, Dialect::CodexApp | Dialect::Acp);
+    let is_server = is_server(dialect);
     let two_way = native.two_way || is_server;
     let arguments: Vec<String> =
         std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();

@@ -7,7 +7,7 @@ mod status;
 
 pub(crate) use status::repair_words;
 
-use crate::choice::agent_named;
+use crate::choice::{agent_named, help};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::manage::print;
@@ -54,8 +54,8 @@ impl From<ScopeName> for Scope {
 /// Which file is changed.
 #[derive(Debug, clap::Args)]
 pub struct ChangeArgs {
-    /// Which agent: cursor, claude or gemini
-    #[arg(long, value_name = "AGENT", default_value = "cursor")]
+    /// Which agent: one that has hooks
+    #[arg(long, value_name = "AGENT", default_value = Agent::DEFAULT.name(), help = help::agent_with_hooks())]
     agent: String,
 
     /// Whose settings

@@ -72,148 +72,173 @@ pub trait Decode: Send {
     }
 }
 
-/// The dialects that can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Dialect {
+/// What there is to know of one dialect, and of the agent that speaks it: a row of the table. What a
+/// row does not have, the dialect does not have. Rows are types and not values, so that a program links
+/// only the members that it uses: `stablehand-hook` is started before every tool, and needs no decoder.
+trait DialectRow {
+    /// The name on the command line and in logs.
+    const NAME: &'static str;
+
+    /// Files and folders of a project, in lower case, from which the agent takes its settings: a policy
+    /// protects them.
+    const SETTINGS_PATHS: &'static [&'static str] = &[];
+
+    /// How the files of the agent's own transcripts are called, where we can read those.
+    const TRANSCRIPT_FILES: Option<TranscriptFiles> = None;
+
+    /// Makes a fresh decoder.
+    fn decoder() -> Box<dyn Decode>;
+
+    /// Makes the speaker, where the agent listens.
+    fn speaker(_opening: &Opening) -> Option<Box<dyn Speak>> {
+        None
+    }
+
+    /// Makes a reader of the agent's own transcripts, where we can read those.
+    fn transcript(_beside: &Beside) -> Option<Box<dyn TranscriptDecode>> {
+        None
+    }
+
+    /// How the agent's hooks are answered, where we know enough of them to answer.
+    fn hook_answers() -> Option<&'static dyn HookAnswers> {
+        None
+    }
+
+    /// The same hooks, with what reads their payloads.
+    fn hooks() -> Option<&'static dyn Hooks> {
+        None
+    }
+}
+
+/// Makes the enumeration and everything that depends on a dialect of the same lines.
+macro_rules! dialects {
+    ($($(#[$doc:meta])* $dialect:ident => $row:ty,)*) => {
+        /// The dialects that can be read.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Dialect {
+            $($(#[$doc])* $dialect,)*
+        }
+
+        impl Dialect {
+            /// All of them, for `--help` and tests.
+            pub const ALL: &'static [Dialect] = &[$(Dialect::$dialect),*];
+
+            /// The name on the command line.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Dialect::$dialect => <$row>::NAME,)*
+                }
+            }
+
+            /// Files and folders of a project, in lower case, from which the agent that speaks so takes
+            /// its settings. Whoever writes there changes what the agent does later.
+            pub fn settings_paths(self) -> &'static [&'static str] {
+                match self {
+                    $(Dialect::$dialect => <$row>::SETTINGS_PATHS,)*
+                }
+            }
+
+            /// A fresh decoder.
+            pub fn decoder(self) -> Box<dyn Decode> {
+                match self {
+                    $(Dialect::$dialect => <$row>::decoder(),)*
+                }
+            }
+
+            /// Whoever speaks to the agent in this dialect, where it listens.
+            pub fn speaker(self, opening: &Opening) -> Option<Box<dyn Speak>> {
+                match self {
+                    $(Dialect::$dialect => <$row>::speaker(opening),)*
+                }
+            }
+
+            /// A reader for a transcript that the agent that speaks so keeps of itself, where we
+            /// know it.
+            pub fn transcript(self, beside: &Beside) -> Option<Box<dyn TranscriptDecode>> {
+                match self {
+                    $(Dialect::$dialect => <$row>::transcript(beside),)*
+                }
+            }
+
+            /// How the files of those transcripts are called.
+            pub fn transcript_files(self) -> Option<TranscriptFiles> {
+                match self {
+                    $(Dialect::$dialect => <$row>::TRANSCRIPT_FILES,)*
+                }
+            }
+
+            /// How the hooks of the agent that speaks so are answered, for whoever reads none.
+            pub fn hook_answers(self) -> Option<&'static dyn HookAnswers> {
+                match self {
+                    $(Dialect::$dialect => <$row>::hook_answers(),)*
+                }
+            }
+
+            /// The hooks of the agent that speaks so, where it has some that we know.
+            pub fn hooks(self) -> Option<&'static dyn Hooks> {
+                match self {
+                    $(Dialect::$dialect => <$row>::hooks(),)*
+                }
+            }
+        }
+    };
+}
+
+dialects! {
     /// `cursor-agent --output-format stream-json`, all versions since 2025.
-    Cursor,
-    /// `gemini --output-format stream-json`.
-    Gemini,
-    /// `opencode run --format json`.
-    OpenCode,
-    /// `copilot --output-format json`.
-    Copilot,
-    /// `codex exec --json`.
-    Codex,
-    /// What `codex app-server` writes, its two-way protocol.
-    CodexApp,
+    Cursor => cursor::CursorDialect,
     /// `claude --output-format stream-json`, with and without partial messages, one-way or two-way.
-    Claude,
+    Claude => claude::ClaudeDialect,
+    /// `codex exec --json`.
+    Codex => codex::CodexDialect,
+    /// What `codex app-server` writes, its two-way protocol.
+    CodexApp => codex::CodexAppDialect,
+    /// `gemini --output-format stream-json`.
+    Gemini => gemini::GeminiDialect,
+    /// `opencode run --format json`.
+    OpenCode => opencode::OpenCodeDialect,
+    /// `copilot --output-format json`.
+    Copilot => copilot::CopilotDialect,
     /// `qwen --output-format stream-json`.
-    Qwen,
+    Qwen => qwen::QwenDialect,
     /// The Agent Client Protocol, whoever speaks it.
-    Acp,
+    Acp => acp::AcpDialect,
     /// Whatever a program draws at a terminal. It has no terminal event: its exit decides.
-    Terminal,
+    Terminal => terminal::TerminalDialect,
 }
 
 impl Dialect {
-    /// All of them, for `--help` and tests.
-    pub const ALL: &'static [Dialect] = &[
-        Dialect::Cursor,
-        Dialect::Claude,
-        Dialect::Codex,
-        Dialect::CodexApp,
-        Dialect::Gemini,
-        Dialect::OpenCode,
-        Dialect::Copilot,
-        Dialect::Qwen,
-        Dialect::Acp,
-        Dialect::Terminal,
-    ];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Dialect::Cursor => "cursor",
-            Dialect::Gemini => "gemini",
-            Dialect::OpenCode => "opencode",
-            Dialect::Copilot => "copilot",
-            Dialect::Codex => "codex",
-            Dialect::CodexApp => "codex-app",
-            Dialect::Claude => "claude",
-            Dialect::Qwen => "qwen",
-            Dialect::Acp => "acp",
-            Dialect::Terminal => "terminal",
-        }
-    }
+    /// The dialect that a log is read in until its first record names another.
+    pub const DEFAULT: Dialect = Dialect::Cursor;
 
     /// The dialect of that name.
     pub fn by_name(name: &str) -> Option<Dialect> {
         Self::ALL.iter().copied().find(|dialect| dialect.name() == name)
     }
+}
 
-    /// A fresh decoder.
-    pub fn decoder(self) -> Box<dyn Decode> {
-        match self {
-            Dialect::Cursor => Box::new(CursorDecoder::default()),
-            Dialect::Gemini => Box::new(GeminiDecoder::default()),
-            Dialect::OpenCode => Box::new(OpenCodeDecoder::default()),
-            Dialect::Copilot => Box::new(CopilotDecoder::default()),
-            Dialect::Codex => Box::new(CodexDecoder::default()),
-            Dialect::CodexApp => Box::new(CodexAppDecoder::default()),
-            Dialect::Claude => Box::new(ClaudeDecoder::default()),
-            Dialect::Qwen => Box::new(qwen::decoder()),
-            Dialect::Acp => Box::new(AcpDecoder::default()),
-            Dialect::Terminal => Box::new(TerminalDecoder::default()),
-        }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// Whoever speaks to the agent in this dialect, where it listens.
-    pub fn speaker(self, opening: &Opening) -> Option<Box<dyn Speak>> {
-        match self {
-            Dialect::Claude => Some(Box::new(ClaudeSpeaker::default())),
-            Dialect::CodexApp => Some(Box::new(CodexAppSpeaker::new(opening.clone()))),
-            Dialect::Acp => Some(Box::new(AcpSpeaker::new(opening.clone()))),
-            Dialect::Cursor
-            | Dialect::Gemini
-            | Dialect::OpenCode
-            | Dialect::Copilot
-            | Dialect::Codex
-            | Dialect::Qwen
-            | Dialect::Terminal => None,
-        }
-    }
-
-    /// A reader for a transcript that the agent that speaks so keeps of itself, where we know it.
-    pub fn transcript(self, beside: &Beside) -> Option<Box<dyn TranscriptDecode>> {
-        match self {
-            Dialect::Claude => Some(Box::new(claude::ClaudeTranscript::new(beside))),
-            Dialect::Codex | Dialect::CodexApp => {
-                Some(Box::new(codex::CodexTranscript::new(beside)))
+    #[test]
+    fn rows_are_whole() {
+        let mut names: Vec<_> = Dialect::ALL.iter().map(|dialect| dialect.name()).collect();
+        for dialect in Dialect::ALL {
+            let name = dialect.name();
+            assert_eq!(Dialect::by_name(name), Some(*dialect));
+            assert_eq!(dialect.hooks().is_some(), dialect.hook_answers().is_some(), "{name}");
+            let reader = dialect.transcript(&Beside::default());
+            assert_eq!(reader.is_some(), dialect.transcript_files().is_some(), "{name}");
+            // The policy compares paths in lower case, part by part.
+            for path in dialect.settings_paths() {
+                assert_eq!(*path, path.to_lowercase());
+                assert!(path.split('/').all(|part| !matches!(part, "" | "." | "..")), "{path}");
             }
-            Dialect::Gemini => Some(Box::new(gemini::GeminiTranscript::new(beside))),
-            Dialect::OpenCode => Some(Box::new(opencode::OpenCodeTranscript::new(beside))),
-            _ => None,
         }
-    }
-
-    /// How the files of those transcripts are called.
-    pub fn transcript_files(self) -> Option<TranscriptFiles> {
-        match self {
-            Dialect::Claude => Some(claude::TRANSCRIPT_FILES),
-            Dialect::Codex | Dialect::CodexApp => Some(codex::TRANSCRIPT_FILES),
-            Dialect::Gemini => Some(gemini::TRANSCRIPT_FILES),
-            Dialect::OpenCode => Some(opencode::TRANSCRIPT_FILES),
-            _ => None,
-        }
-    }
-
-    /// How the hooks of the agent that speaks so are answered, for whoever reads none.
-    pub fn hook_answers(self) -> Option<&'static dyn HookAnswers> {
-        match self {
-            Dialect::Cursor => Some(&cursor::CursorHooks),
-            Dialect::Claude => Some(&claude::ClaudeHooks),
-            Dialect::Gemini => Some(&gemini::GeminiHooks),
-            _ => None,
-        }
-    }
-
-    /// The hooks of the agent that speaks so, where it has some that we know.
-    pub fn hooks(self) -> Option<&'static dyn Hooks> {
-        match self {
-            Dialect::Cursor => Some(&cursor::CursorHooks),
-            Dialect::Claude => Some(&claude::ClaudeHooks),
-            Dialect::Gemini => Some(&gemini::GeminiHooks),
-            // Too little is known of theirs to answer for anybody.
-            Dialect::OpenCode
-            | Dialect::Copilot
-            | Dialect::Codex
-            | Dialect::CodexApp
-            | Dialect::Qwen
-            | Dialect::Acp
-            | Dialect::Terminal => None,
-        }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Dialect::ALL.len());
     }
 }

@@ -118,6 +118,11 @@ pub(crate) fn can_ask(dialect: Dialect) -> bool {
     matches!(dialect, Dialect::Claude | Dialect::CodexApp | Dialect::Acp)
 }
 
+/// Returns true if the agent of that dialect stays and takes many turns, whatever its arguments.
+pub fn is_server(dialect: Dialect) -> bool {
+    matches!(dialect, Dialect::CodexApp | Dialect::Acp)
+}
+
 /// What the program says of its version.
 pub fn version_line(dialect: Dialect) -> &'static str {
     match dialect {

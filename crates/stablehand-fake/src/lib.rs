@@ -26,5 +26,5 @@ pub mod script;
 pub mod shim;
 mod voice;
 
-pub use dialect::{SPOKEN, program, version_line};
+pub use dialect::{SPOKEN, is_server, program, version_line};
 pub use voice::{Clock, DEFAULT_SESSION, Identity};

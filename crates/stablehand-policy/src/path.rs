@@ -7,6 +7,7 @@ use super::call::World;
 use super::shell::{Piece, Word};
 use super::wild::{self, Sign};
 use globset::{GlobBuilder, GlobMatcher};
+use stablehand_core::Dialect;
 
 /// Everywhere a path may lead.
 #[derive(Clone, Debug, Default)]
@@ -144,9 +145,10 @@ impl Places {
                 return Some(form.clone());
             }
             let parts: Vec<String> = form.split('/').map(str::to_lowercase).collect();
-            for name in PROTECTED {
-                if parts.windows(name.len()).any(|window| window == *name) {
-                    return Some(name.join("/"));
+            for name in protected_names() {
+                let length = name.split('/').count();
+                if parts.windows(length).any(|window| window.iter().eq(name.split('/'))) {
+                    return Some(name.to_owned());
                 }
             }
         }
@@ -155,28 +157,18 @@ impl Places {
 }
 
 /// What changes how agents, git or we ourselves behave: whoever writes there can run anything later.
-const PROTECTED: &[&[&str]] = &[
-    &[".git"],
-    &[".hg"],
-    &[".stablehand"],
-    &["stablehand.toml"],
-    &[".cursor", "hooks.json"],
-    &[".cursor", "hooks"],
-    &[".cursor", "mcp.json"],
-    &[".cursor", "cli.json"],
-    &[".claude", "settings.json"],
-    &[".claude", "settings.local.json"],
-    &[".claude", "hooks"],
-    &[".gemini", "settings.json"],
-    &[".qwen", "settings.json"],
-    &[".codex"],
-    &[".opencode"],
-    &["opencode.json"],
-    &[".mcp.json"],
-    &[".envrc"],
-    &[".vscode", "tasks.json"],
-    &[".vscode", "settings.json"],
-];
+/// The files of agents are in their rows.
+fn protected_names() -> impl Iterator<Item = &'static str> {
+    let of_agents = Dialect::ALL.iter().flat_map(|dialect| dialect.settings_paths());
+    PROTECTED_FIRST.iter().chain(of_agents).chain(PROTECTED_LAST).copied()
+}
+
+/// What belongs to version control and to us.
+const PROTECTED_FIRST: &[&str] = &[".git", ".hg", ".stablehand", "stablehand.toml"];
+
+/// What several agents read, and other programs that run what they find.
+const PROTECTED_LAST: &[&str] =
+    &[".mcp.json", ".envrc", ".vscode/tasks.json", ".vscode/settings.json"];
 
 /// A path from a folder on.
 pub(crate) fn join(here: &str, path: &str) -> String {

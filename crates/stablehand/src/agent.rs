@@ -159,8 +159,8 @@ pub struct ExitMeaning {
 /// How an agent is told where to work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Workspace {
-    /// By one of its arguments.
-    Argument,
+    /// By the value of this option.
+    Option(&'static str),
     /// By being started there.
     StartedThere,
 }
@@ -212,6 +212,14 @@ agents! {
 }
 
 impl Agent {
+    /// The agent of a command that names none.
+    pub const DEFAULT: Agent = Agent::Cursor;
+
+    /// Returns the agent that is part of our own program and needs no account.
+    pub fn built_in() -> Option<Agent> {
+        Self::ALL.iter().copied().find(|agent| agent.row().is_built_in())
+    }
+
     /// The agent of that name; `acp:` and a command line is one, too ([`Agent::by_command`]).
     pub fn by_name(name: &str) -> Option<Agent> {
         if let Some(line) = name.strip_prefix(BY_COMMAND) {
@@ -229,6 +237,14 @@ impl Agent {
     /// not.
     pub fn transcript_folders(self, around: &AgentHomes) -> Vec<PathBuf> {
         self.row().history.iter().filter_map(|place| place.path(around)).collect()
+    }
+
+    /// Returns the folder that a command line of this agent names as its workspace; nothing where it is
+    /// told by the folder that it is started in.
+    pub fn workspace_in(self, argv: &[String]) -> Option<&str> {
+        let Workspace::Option(option) = self.row().workspace else { return None };
+        let mut rest = argv.iter().skip_while(|word| *word != option).skip(1);
+        rest.next().map(String::as_str)
     }
 
     /// Its program on a search path, given as the value of PATH.
@@ -480,6 +496,22 @@ mod tests {
                 (plan, expected) => panic!("{agent} {mode:?}: {plan:?}, not {expected:?}"),
             }
         }
+    }
+
+    #[test]
+    fn the_workspace_is_read_from_the_command_line_of_agents_that_are_told_it_there() {
+        let request = PlanRequest { workspace: Some("/w".into()), ..PlanRequest::default() };
+        for agent in Agent::ALL.iter().filter(|agent| !agent.row().speaks_only_acp()) {
+            let plan = agent.plan("x".into(), &request).unwrap();
+            let argv = redacted(&plan.launch);
+            let started_in = plan.launch.cwd.as_deref().and_then(Path::to_str);
+            let told = (agent.workspace_in(&argv), started_in);
+            assert!(matches!(told, (Some("/w"), None) | (None, Some("/w"))), "{agent:?}: {told:?}");
+        }
+        // Of an agent that has no such option it is somebody else's word.
+        let argv = ["claude", "--workspace", "/w"].map(str::to_owned);
+        assert_eq!(Agent::Claude.workspace_in(&argv), None);
+        assert_eq!(Agent::Cursor.workspace_in(&argv[..2]), None);
     }
 
     #[test]

@@ -93,8 +93,8 @@ struct LongLine {
 impl Default for Tape {
     fn default() -> Self {
         Tape {
-            dialect: Dialect::Cursor,
-            decoder: Dialect::Cursor.decoder(),
+            dialect: Dialect::DEFAULT,
+            decoder: Dialect::DEFAULT.decoder(),
             memo: Memo::default(),
             kinds: Vec::new(),
             long: LongLine::default(),

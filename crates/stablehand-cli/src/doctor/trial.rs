@@ -22,7 +22,7 @@ const PROMPT: &[u8] = b"leave an orphan, please";
 /// Findings about the keeper and the cgroup.
 pub(super) fn look(env: &Env) -> Vec<Finding> {
     let began = Instant::now();
-    let plan = Agent::by_name("demo")
+    let plan = Agent::built_in()
         .and_then(|demo| demo.plan(env.program.clone(), &PlanRequest::default()).ok());
     let Some(plan) = plan else {
         return vec![Finding::new(

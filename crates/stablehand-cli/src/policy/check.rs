@@ -5,6 +5,7 @@ use super::{ASKED, DENIED, explain, print};
 use crate::env::Env;
 use crate::failure::Failure;
 use serde_json::{Value, json};
+use stablehand::Agent;
 use stablehand::config::agent_names;
 use stablehand::policy_world::FileWorld;
 use stablehand_core::event::{ToolInput, ToolKind};
@@ -18,7 +19,7 @@ pub(super) struct CheckArgs {
     sources: SourceArgs,
 
     /// Which agent calls
-    #[arg(long, value_name = "AGENT", default_value = "cursor")]
+    #[arg(long, value_name = "AGENT", default_value = Agent::DEFAULT.name())]
     agent: String,
 
     /// The agent's own name of the tool [default: by what is given]

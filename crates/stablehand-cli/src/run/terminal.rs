@@ -2,6 +2,7 @@
 //!
 //! Nothing here starts anything; `plan.rs` puts it into the plan.
 
+use crate::choice::help;
 use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -25,10 +26,9 @@ pub(super) enum TransportName {
 /// How the agent is connected.
 #[derive(Clone, Debug, Args)]
 pub(super) struct TerminalArgs {
-    /// How we talk with the agent: pipe (the prompt, then its output), two-way (it may also ask us
-    /// while it works; claude, codex and demo can), or pty (a terminal, for what only works at one)
+    /// How we talk with the agent
     #[arg(long, value_enum, value_name = "pipe|two-way|pty", default_value_t = TransportName::Pipe,
-          hide_possible_values = true, help_heading = "Terminal")]
+          hide_possible_values = true, help_heading = "Terminal", help = help::transport())]
     transport: TransportName,
 
     /// The size of the agent's terminal [default: that of ours, or 120x40]

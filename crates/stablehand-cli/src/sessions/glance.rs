@@ -4,6 +4,7 @@
 //! still as the agent wrote it; whoever shows it makes it plain.
 
 use crate::failure::Failure;
+use stablehand::Agent;
 use stablehand::log::Writer;
 use stablehand_core::event::{EventKind, ItemBody, TextRole};
 use stablehand_core::id::SessionId;
@@ -136,7 +137,7 @@ impl Glance {
     fn head(&mut self, file: &File) -> std::io::Result<Option<SessionId>> {
         let mut file = BufReader::with_capacity(16 << 10, file.take(HEAD));
         let mut line = Vec::new();
-        let mut reader = EventReader::new(Dialect::Cursor, Depth::Full);
+        let mut reader = EventReader::new(Dialect::DEFAULT, Depth::Full);
         let mut events = Vec::new();
         let mut said = String::new();
         let (mut started_in, mut resumed) = (None, None);
@@ -233,10 +234,11 @@ fn workspace(fields: &Object<'_>) -> Option<String> {
         .get("argv")
         .and_then(|argv| serde_json::from_slice(argv.raw()).ok())
         .unwrap_or_default();
-    let mut told = argv.into_iter().skip_while(|word| word != "--workspace").skip(1);
-    match (told.next(), text(fields, "cwd")) {
+    let agent = text(fields, "agent").and_then(|name| Agent::by_name(&name));
+    let told = agent.and_then(|agent| agent.workspace_in(&argv));
+    match (told, text(fields, "cwd")) {
         (Some(told), Some(cwd)) => Some(Path::new(&cwd).join(told).display().to_string()),
-        (told, cwd) => told.or(cwd),
+        (told, cwd) => told.map(str::to_owned).or(cwd),
     }
 }
 

@@ -127,8 +127,9 @@ impl ImportArgs {
         let source = |agent: &Agent, folder| Source { agent: agent.name().to_owned(), folder };
         if let Some(from) = &self.from {
             let [agent] = agents else {
+                let example = importable().next().map(Agent::name).unwrap_or_default();
                 return Err(Failure::usage("--from needs one agent, whose transcripts these are")
-                    .hint("name it: stablehand sessions import claude --from FOLDER"));
+                    .hint(format!("name it: stablehand sessions import {example} --from FOLDER")));
             };
             let folder = from.canonicalize().map_err(|error| {
                 Failure::new(format!("failed to read the folder `{}`: {error}", from.display()))

@@ -63,7 +63,7 @@ pub(crate) fn each_event(
     log: &Path,
     mut take: impl FnMut(&Event) -> Result<bool, Failure>,
 ) -> Result<u64, Failure> {
-    let mut reader = EventReader::new(Dialect::Cursor, Depth::Full);
+    let mut reader = EventReader::new(Dialect::DEFAULT, Depth::Full);
     let mut events = Vec::new();
     let (mut skipped, mut enough) = (0, false);
     each_line(log, |line| {

@@ -202,7 +202,7 @@ impl Player {
             }
             _ => Box::new(Redacting::new(EventLines::new(screen.clone()), redaction.as_ref())),
         };
-        let reader = Box::new(EventReader::new(Dialect::Cursor, Depth::Full));
+        let reader = Box::new(EventReader::new(Dialect::DEFAULT, Depth::Full));
         Ok(Player::Events { reader, view, screen })
     }
 

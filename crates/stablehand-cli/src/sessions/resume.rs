@@ -107,7 +107,7 @@ fn begin(seen: &Glance, choice: &mut ChoiceArgs) -> Result<String, Failure> {
             .hint(format!("those of these can: {}", able.join(", "))));
     };
     // What nobody said is the default, and means nothing here.
-    let is_said = choice.agent != "cursor";
+    let is_said = choice.agent != Agent::DEFAULT.name();
     if is_said && agent_named(&choice.agent)?.name() != agent.name() {
         return Err(Failure::usage(format!(
             "the session is of {}, not of {}",

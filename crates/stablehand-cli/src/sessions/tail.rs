@@ -333,7 +333,7 @@ impl View {
             }
             Shape::StreamJson => Shown::Raw(Vec::new()),
         };
-        let reader = EventReader::new(Dialect::Cursor, Depth::Full);
+        let reader = EventReader::new(Dialect::DEFAULT, Depth::Full);
         View { shape, page, reader, events: Vec::new(), skipped: 0, end: None }
     }
 

@@ -9,6 +9,7 @@
 
 mod calls;
 mod content;
+mod dialect;
 mod question;
 mod relay;
 mod request;
@@ -30,6 +31,8 @@ use std::collections::VecDeque;
 pub use relay::{AcpRelay, ClientWord};
 pub use request::{AcpQuestion, AcpRequest};
 pub use speak::AcpSpeaker;
+
+pub(super) use dialect::AcpDialect;
 
 /// The code of an error that says: log in first.
 const AUTH_REQUIRED: i64 = -32000;

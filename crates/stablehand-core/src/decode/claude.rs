@@ -11,6 +11,7 @@ mod background;
 mod block;
 mod calls;
 mod control;
+mod dialect;
 mod ending;
 mod fields;
 mod flavor;
@@ -37,15 +38,16 @@ use block::{Block, Message};
 use calls::{Beside, Calls};
 use ending::RequestError;
 use fields::Fields;
+use hook::ClaudeHooks;
 use system::Told;
 use text::{Ids, Sink, Texts};
+use transcript::ClaudeTranscript;
 
 pub use speak::ClaudeSpeaker;
 
+pub(super) use dialect::ClaudeDialect;
 pub(super) use flavor::Flavor;
-pub(super) use hook::ClaudeHooks;
 pub(super) use table::{Reads, Row, row};
-pub(super) use transcript::{ClaudeTranscript, FILES as TRANSCRIPT_FILES};
 
 /// How many characters of a line that was not understood are shown.
 const EXCERPT: usize = 200;

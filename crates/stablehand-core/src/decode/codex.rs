@@ -8,6 +8,7 @@
 
 mod app;
 mod calls;
+mod dialect;
 mod question;
 mod shell;
 mod speak;
@@ -26,12 +27,13 @@ use crate::json::{self, Object, Scan, Value};
 use crate::line::{Line, Part};
 use crate::text::{excerpt, plain};
 use thread::{Phase, Thread, usage};
+use transcript::CodexTranscript;
 use wire::{Kind, Wire, said};
 
 pub use app::CodexAppDecoder;
 pub use speak::CodexAppSpeaker;
 
-pub(super) use transcript::{CodexTranscript, FILES as TRANSCRIPT_FILES};
+pub(super) use dialect::{CodexAppDialect, CodexDialect};
 
 /// How many characters of a line that was not understood are shown.
 const EXCERPT: usize = 200;

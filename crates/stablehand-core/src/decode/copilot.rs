@@ -6,6 +6,7 @@
 //! `data`, names the session, and is missing after an interrupt. Tools are in `tools`, texts, which
 //! come in pieces and then whole, in `text`.
 
+mod dialect;
 mod text;
 mod tools;
 
@@ -17,6 +18,8 @@ use crate::event::{
 use crate::json::{Object, Value};
 use crate::line::Line;
 use text::Streamed;
+
+pub(super) use dialect::CopilotDialect;
 
 /// Reads Copilot CLI's stream.
 #[derive(Debug, Default)]

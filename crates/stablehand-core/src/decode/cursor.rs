@@ -6,6 +6,7 @@
 //! an envelope (`payload`) and behind a `stdout:` prefix, as some wrappers write them.
 
 mod calls;
+mod dialect;
 mod fields;
 mod hook;
 mod outcome;
@@ -28,10 +29,11 @@ use crate::line::{Line, Part};
 use crate::text::{excerpt, plain};
 use calls::Calls;
 use fields::Fields;
+use hook::CursorHooks;
 use quick::{Piece, Quick};
 use text::{Ids, Messages, OpenText};
 
-pub(super) use hook::CursorHooks;
+pub(super) use dialect::CursorDialect;
 
 /// How many characters of a line that was not understood are shown.
 const EXCERPT: usize = 200;

@@ -4,6 +4,7 @@
 //! how they end in `outcome`. Text comes in pieces only and is never repeated; a message ends where
 //! something else begins. Thinking is not shown and retries are not told.
 
+mod dialect;
 mod fields;
 mod hook;
 mod outcome;
@@ -16,9 +17,10 @@ use crate::event::{EventKind, FailureKind, NoticeLevel, TextRole, Tokens, TurnEn
 use crate::json::{Object, Value};
 use crate::line::{Line, Part};
 use fields::Fields;
+use hook::GeminiHooks;
+use transcript::GeminiTranscript;
 
-pub(super) use hook::GeminiHooks;
-pub(super) use transcript::{FILES as TRANSCRIPT_FILES, GeminiTranscript};
+pub(super) use dialect::GeminiDialect;
 
 /// Reads Gemini CLI's stream.
 #[derive(Debug, Default)]

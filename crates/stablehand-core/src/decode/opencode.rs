@@ -4,6 +4,7 @@
 //! say: a turn begins with the first step, or with an error before it; it ends with a step whose
 //! reason is not another step. Texts come whole and tools when they are over; `tools` reads those.
 
+mod dialect;
 mod tools;
 mod transcript;
 
@@ -16,8 +17,9 @@ use crate::line::Line;
 use crate::text::excerpt;
 use std::collections::VecDeque;
 use tools::Part as ToolPart;
+use transcript::OpenCodeTranscript;
 
-pub(super) use transcript::{FILES as TRANSCRIPT_FILES, OpenCodeTranscript};
+pub(super) use dialect::OpenCodeDialect;
 
 /// So many parts are remembered, in case one is told again.
 const PARTS: usize = 64;

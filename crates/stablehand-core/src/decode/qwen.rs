@@ -4,8 +4,12 @@
 //! code of a command stands, and failures that are written as if the model had said them. All else
 //! is read by `claude`.
 
+mod dialect;
+
 use super::claude::{ClaudeDecoder, Flavor, Reads, Row, row};
 use crate::event::ToolKind;
+
+pub(super) use dialect::QwenDialect;
 
 const QWEN: Flavor = Flavor {
     agent: "qwen",
@@ -16,7 +20,7 @@ const QWEN: Flavor = Flavor {
 };
 
 /// A fresh decoder.
-pub(super) fn decoder() -> ClaudeDecoder {
+fn decoder() -> ClaudeDecoder {
     ClaudeDecoder::of(&QWEN)
 }
 

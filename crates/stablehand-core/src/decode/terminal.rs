@@ -7,7 +7,7 @@
 //! of the program is all there is.
 
 use super::kit::{Ids, OpenText};
-use super::{Decode, Depth};
+use super::{Decode, Depth, DialectRow};
 use crate::event::{EventKind, TextRole};
 use crate::json::Scan;
 use crate::line::Line;
@@ -63,6 +63,17 @@ impl TerminalDecoder {
         }
         self.item_bytes += text.len();
         self.text.grow_by(text, TextRole::Message, depth, &mut self.ids, out);
+    }
+}
+
+/// Its row in the table of dialects.
+pub(super) struct TerminalDialect;
+
+impl DialectRow for TerminalDialect {
+    const NAME: &'static str = "terminal";
+
+    fn decoder() -> Box<dyn Decode> {
+        Box::new(TerminalDecoder::default())
     }
 }
 

@@ -13,6 +13,9 @@ use super::{AcpForm, Asks, Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they
 use stablehand_core::Dialect;
 use std::ffi::OsString;
 
+/// Names the folder to work in.
+const WORKSPACE: &str = "--workspace";
+
 const MODES: &[(Mode, &[&str])] =
     &[(Mode::Plan, &["--mode", "plan"]), (Mode::Ask, &["--mode", "ask"])];
 
@@ -22,7 +25,7 @@ pub(super) static ROW: Row = Row {
     dialect: Dialect::Cursor,
     arguments: Some(arguments),
     modes: MODES,
-    workspace: Workspace::Argument,
+    workspace: Workspace::Option(WORKSPACE),
     env: &[],
     two_way: None,
     acp: Some(AcpForm {
@@ -61,7 +64,7 @@ fn everywhere(args: &mut Vec<OsString>, request: &PlanRequest) {
     flag(args, "--continue", request.continue_latest);
     flag(args, "--force", request.force);
     option(args, "--model", request.model.as_ref());
-    option(args, "--workspace", request.workspace.as_ref());
+    option(args, WORKSPACE, request.workspace.as_ref());
     args.extend(request.mode_words(MODES));
 }
 

@@ -15,6 +15,9 @@ use std::ffi::OsString;
 /// The hidden subcommand.
 pub(super) const SUBCOMMAND: &str = "__demo-agent";
 
+/// Names the folder to work in.
+const WORKSPACE: &str = "--workspace";
+
 const MODES: &[(Mode, &[&str])] = &[(Mode::Plan, &["--mode", "plan"])];
 
 pub(super) static ROW: Row = Row {
@@ -23,7 +26,7 @@ pub(super) static ROW: Row = Row {
     dialect: Dialect::Cursor,
     arguments: Some(arguments),
     modes: MODES,
-    workspace: Workspace::Argument,
+    workspace: Workspace::Option(WORKSPACE),
     env: &[],
     two_way: Some(TwoWay {
         dialect: Dialect::Acp,
@@ -53,7 +56,7 @@ fn arguments(request: &PlanRequest) -> Vec<OsString> {
     option(&mut args, "--resume", request.resume.as_ref().map(|id| &id.0));
     option(&mut args, "--model", request.model.as_ref());
     args.extend(request.mode_words(MODES));
-    option(&mut args, "--workspace", request.workspace.as_ref());
+    option(&mut args, WORKSPACE, request.workspace.as_ref());
     args.extend(request.extra.iter().cloned());
     args
 }

@@ -191,7 +191,7 @@ impl RunPlan {
                 plan
             }
         };
-        spec.agent = start.agent.name().to_owned();
+        start.agent.name().clone_into(&mut spec.agent);
         spec.dialect = plan.dialect;
         spec.launch = plan.launch;
         spec.exit_codes = start.agent.row().exit_codes;

@@ -1,0 +1,22 @@
+//! OpenCode's row in the table of dialects.
+
+use super::transcript::FILES;
+use super::{OpenCodeDecoder, OpenCodeTranscript};
+use crate::decode::{Beside, Decode, DialectRow, TranscriptDecode, TranscriptFiles};
+
+/// `opencode run --format json`.
+pub(in crate::decode) struct OpenCodeDialect;
+
+impl DialectRow for OpenCodeDialect {
+    const NAME: &'static str = "opencode";
+    const SETTINGS_PATHS: &'static [&'static str] = &[".opencode", "opencode.json"];
+    const TRANSCRIPT_FILES: Option<TranscriptFiles> = Some(FILES);
+
+    fn decoder() -> Box<dyn Decode> {
+        Box::new(OpenCodeDecoder::default())
+    }
+
+    fn transcript(beside: &Beside) -> Option<Box<dyn TranscriptDecode>> {
+        Some(Box::new(OpenCodeTranscript::new(beside)))
+    }
+}
