@@ -29,7 +29,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("redact/rules.rs", "cursor-key", "a form of keys is called after who gives them out"),
 ];
 
-/// Test tools have a row of their own for each dialect, and are no part of what we ship.
+/// Test tools: the fake agent has tables of its own, with a row for each dialect that it speaks.
 const TEST_CRATES: &[&str] = &["stablehand-fake", "stablehand-testkit"];
 
 /// Protocols that any agent may speak.
