@@ -231,8 +231,8 @@ impl ChoiceArgs {
     }
 }
 
-/// What can be done where a policy cannot hold an agent. `found` are the files of a policy that nobody
-/// named.
+/// Returns the next step where a policy cannot hold an agent. `found` names the files of a policy that
+/// we found ourselves.
 pub(crate) fn unruly_hint(agent: Agent, form: Form, found: Option<&str>) -> String {
     let hint = next_step(agent, form);
     match found {

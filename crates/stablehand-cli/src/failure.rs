@@ -141,30 +141,27 @@ impl From<StartError> for Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        let usage = || Failure { code: USAGE, ..Failure::new(chain(&error)) };
-        let failure = Failure::new(chain(&error));
-        match &error {
-            ConfigError::Policy { .. } => failure.hint("see docs/policy.md for the language"),
+        let text = chain(&error);
+        match error {
+            ConfigError::Context(error) => error.into(),
+            ConfigError::Policy { .. } => {
+                Failure::new(text).hint("see docs/policy.md for the language")
+            }
             ConfigError::Settings { .. } => {
-                failure.hint("see docs/settings.md and docs/policy.md for the language")
+                Failure::new(text).hint("see docs/settings.md and docs/policy.md for the language")
             }
             ConfigError::UnknownAgent { .. } => {
-                failure.hint(format!("there are: {}", agent_names().join(", ")))
+                Failure::new(text).hint(format!("there are: {}", agent_names().join(", ")))
             }
-            ConfigError::FolderNotText { .. } => {
-                usage().hint("rename the folder, or run without a policy (--no-policy)")
-            }
+            ConfigError::FolderNotText { .. } => Failure::usage(text)
+                .hint("rename the folder, or run without a policy (--no-policy)"),
             ConfigError::ForceAndPolicy { .. } => {
-                usage().hint("leave out --force, or add --no-policy")
+                Failure::usage(text).hint("leave out --force, or add --no-policy")
             }
             ConfigError::Unruly { agent, form, found } => {
-                usage().hint(choice::unruly_hint(*agent, *form, found.as_deref()))
+                Failure::usage(text).hint(choice::unruly_hint(agent, form, found.as_deref()))
             }
-            ConfigError::Context(_) => match error {
-                ConfigError::Context(error) => error.into(),
-                _ => failure,
-            },
-            _ => failure,
+            _ => Failure::new(text),
         }
     }
 }

@@ -21,8 +21,8 @@ pub enum Profile {
     CursorWrap,
 }
 
-/// Where the limits stand in the help. It is said with each flag: `next_help_heading` would also move
-/// whatever follows the limits below this heading.
+/// The heading of the limits in the help. Each flag names it, because `next_help_heading` would also
+/// move the flags that follow the limits below it.
 const HEADING: &str = "Limits (durations like 90s, 1m30s; defaults of the standard profile)";
 
 /// Limits on silence and on use.

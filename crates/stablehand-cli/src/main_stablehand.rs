@@ -161,7 +161,7 @@ mod tests {
                     None if heading.starts_with("Limits") => {
                         limits.iter().map(String::as_str).collect()
                     }
-                    None => panic!("{name}: a heading that nobody knows: {heading}"),
+                    None => panic!("{name}: an unknown heading: {heading}"),
                 };
                 assert!(
                     args.iter().all(|arg| expected.contains(arg)),

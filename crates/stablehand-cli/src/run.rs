@@ -92,10 +92,11 @@ impl RunArgs {
 pub fn main(args: &RunArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
     let prompt = RunPrompt::read(&args.choice.prompt, &env)?;
-    let Prepared { runs, log_dir, attendant, settings } = Prepared::new(args, &env, &prompt)?;
+    let Prepared { agent, runs, log_dir, attendant, settings } =
+        Prepared::new(args, &env, &prompt)?;
     let first = runs.spec(&prompt.asked())?;
     if args.dry_run {
-        return plan::print(&first, &runs, &log_dir, &settings, args.choice.redaction().as_ref());
+        return plan::print(&first, agent, &log_dir, &settings, args.choice.redaction().as_ref());
     }
     let setup = Setup {
         program: PROGRAM,

@@ -96,7 +96,7 @@ pub struct House {
     format: Format,
 }
 
-/// Whoever reads what is shown, run by run.
+/// The readers of our output, which get everything of one run before the next one begins.
 #[derive(Debug)]
 struct Audience {
     program: &'static str,
@@ -239,7 +239,7 @@ impl House {
         if missed > 0 {
             self.log.decide(Level::Error, "output_lost", &output_lost(missed), None);
         }
-        // Nobody waits for it: what the index lacks, whoever asks it reads.
+        // We do not wait for the index: a later `sessions` command reads what it lacks.
         if let Some(text) = self.filler.take().and_then(|filler| filler.trouble()) {
             let fields = serde_json::json!({ "text": format!("the index is behind: {text}") });
             self.log.decide(Level::Debug, "index_behind", &fields, None);
@@ -283,7 +283,7 @@ impl Between for Audience {
         if self.shows_status {
             self.screen.finish();
         }
-        // Whoever was told to stop does not wait for a reader that may never come back.
+        // After an interrupt we do not wait for a reader that may never come back.
         let patience = match report.end.end {
             SessionEnd::Interrupted | SessionEnd::ReaderGone => Some(LAST_CALL),
             _ => None,
@@ -297,8 +297,8 @@ impl Between for Audience {
 }
 
 impl Audience {
-    /// Waits until whoever reads us has everything, or is gone, or a signal ends the wait. The agent's
-    /// tree is gone by now, so nothing but the reader depends on it.
+    /// Waits until our readers have everything or are gone, or until a signal ends the wait. The agent's
+    /// tree is gone by now, so only the readers depend on it.
     fn settle(
         &self,
         patience: Option<Duration>,

@@ -14,8 +14,7 @@ use crate::input;
 use crate::redact::RedactArgs;
 use crate::supervise::{self, Format, House, Results, Setup};
 use stablehand::agent::{Agent, Form, PlanRequest};
-use stablehand::continuation::Continuations;
-use stablehand::driver::{Approvals, RunReport, Stages};
+use stablehand::driver::RunReport;
 use stablehand::log::Durability;
 use stablehand::recovery::Tries;
 use stablehand::session::{AgentStart, AllRuns, Asked, RunPlan, Runs, Start};
@@ -95,20 +94,11 @@ impl Wrap {
             extra: args.extra,
             ..PlanRequest::default()
         };
+        let start = AgentStart { agent, program, request, terminal: None };
+        let limits = Limits::cursor_wrap(args.idle_timeout, args.tool_grace, args.tick_interval);
         let plan = RunPlan {
-            start: Start::Agent(Box::new(AgentStart { agent, program, request, terminal: None })),
             env: env.non_interactive(),
-            keeper: env.keeper(),
-            approvals: Approvals::Deny,
-            limits: Limits::cursor_wrap(args.idle_timeout, args.tool_grace, args.tick_interval),
-            stages: Stages::default(),
-            leases: None,
-            context: None,
-            continuations: Continuations::default(),
-            hooks: None,
-            stays: false,
-            observe_only: false,
-            verify: false,
+            ..RunPlan::new(Start::Agent(Box::new(start)), env.keeper(), limits)
         };
         let resume = args.resume.map(SessionId);
         // Refused now rather than after the log was made.
@@ -125,13 +115,10 @@ impl Wrap {
 
     /// One turn: plan, run, and say what went wrong.
     fn turn(&self, house: &mut House, prompt: &str, resume: Option<&SessionId>) -> AllRuns {
+        let asked = Asked { bytes: prompt.as_bytes().to_vec(), images: Vec::new() };
         let runs = Runs {
-            plan: self.plan.clone(),
             resume: resume.or(self.resume.as_ref()).cloned(),
-            prompt: Some(Asked { bytes: prompt.as_bytes().to_vec(), images: Vec::new() }),
-            conversation: false,
-            tries: Tries::default(),
-            continue_prompt: String::new(),
+            ..Runs::new(self.plan.clone(), Some(asked))
         };
         let ended = house.run(runs);
         complain(house, &ended.report);

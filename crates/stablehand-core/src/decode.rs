@@ -132,7 +132,7 @@ macro_rules! dialects {
             }
 
             /// Files and folders of a project, in lower case, from which the agent that speaks so takes
-            /// its settings. Whoever writes there changes what the agent does later.
+            /// its settings. A write to one of them changes what the agent does later.
             pub fn settings_paths(self) -> &'static [&'static str] {
                 match self {
                     $(Dialect::$dialect => <$row>::SETTINGS_PATHS,)*
@@ -146,7 +146,7 @@ macro_rules! dialects {
                 }
             }
 
-            /// Whoever speaks to the agent in this dialect, where it listens.
+            /// The speaker of this dialect, where the agent listens.
             pub fn speaker(self, opening: &Opening) -> Option<Box<dyn Speak>> {
                 match self {
                     $(Dialect::$dialect => <$row>::speaker(opening),)*
@@ -168,7 +168,7 @@ macro_rules! dialects {
                 }
             }
 
-            /// How the hooks of the agent that speaks so are answered, for whoever reads none.
+            /// How to answer the hooks of the agent that speaks so, without a reader of their payloads.
             pub fn hook_answers(self) -> Option<&'static dyn HookAnswers> {
                 match self {
                     $(Dialect::$dialect => <$row>::hook_answers(),)*

@@ -6,7 +6,7 @@
 use crate::event::{EventKind, ItemBody, TextRole, TurnEnd};
 use crate::id::ItemId;
 
-/// So much of a turn is remembered. Whoever says more has given an answer.
+/// So much of a turn is remembered. An agent that says more has given its answer.
 const MOST_BYTES: usize = 1 << 20;
 
 /// The text of the present turn.

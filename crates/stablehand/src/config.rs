@@ -10,13 +10,14 @@ mod limits;
 mod rules;
 
 pub use error::ConfigError;
-pub use files::{PROJECT_FILE, SourceFile, Sources, agent_names, found, known_agents};
+pub use files::{SourceFile, Sources, agent_names};
 pub use limits::{LimitChanges, Profile, ToolClassLimit};
 
 use crate::agent::{Agent, Form, Mode, is_agents_own};
 use crate::context::{self, ContextText};
 use crate::continuation::Continuations;
 use crate::gate::Gate;
+use files::{found, known_agents};
 use rules::Rules;
 use serde_json::{Value, json};
 use stablehand_core::continuation::{ContinueRule, When};
@@ -86,7 +87,7 @@ impl Config {
     pub fn read(request: &ConfigRequest, places: &Places) -> Result<Config, ConfigError> {
         let workspace = request.workspace.as_deref();
         let sources = Sources::named_by(&request.policies, workspace);
-        // A workspace that is not there is reported by whoever wants to work in it.
+        // The run itself reports a workspace that is not there.
         let folder = workspace.unwrap_or(Path::new(".")).canonicalize().ok();
         let found = if request.no_files { Vec::new() } else { found(places, folder.as_deref())? };
         let (mut files, mut read, mut rules) = (Vec::new(), Vec::new(), Vec::new());

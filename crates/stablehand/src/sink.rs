@@ -102,8 +102,8 @@ impl PassThrough {
         })
     }
 
-    /// Asks `before` what to write before each chunk: whoever draws something of its own on the same
-    /// terminal erases it there. It is written once, as far as the terminal takes it, and not counted.
+    /// Asks `before` what to write before each chunk: the status line is erased so where it shares the
+    /// terminal. The answer is written once, as far as the terminal takes it, and not counted.
     #[must_use]
     pub fn announced(
         mut self,

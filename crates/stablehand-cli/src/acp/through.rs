@@ -11,12 +11,10 @@ use crate::main_stablehand::PROGRAM;
 use crate::supervise::{self, Format, House, Results, Setup};
 use stablehand::agent::{Agent, Form};
 use stablehand::config::ConfigError;
-use stablehand::continuation::Continuations;
 use stablehand::driver::{Approvals, RunReport};
 use stablehand::gate::Attendance;
 use stablehand::keeper::Launch;
 use stablehand::log::Durability;
-use stablehand::recovery::Tries;
 use stablehand::session::{Asked, RunPlan, Runs, Start};
 use stablehand_core::Dialect;
 use stablehand_core::event::SessionEnd;
@@ -45,7 +43,7 @@ pub(super) fn main(command: &str, choice: &ChoiceArgs) -> Result<u8, Failure> {
         return Err(unruly(agent, settings.found_policy().as_deref()));
     }
     let approvals = match settings.gate_named(&name)? {
-        // Whoever sits at the editor answers, and takes as long as that takes.
+        // The person at the editor answers, and may take any time.
         Some(gate) => Approvals::Policy { gate, attendance: Attendance::Person { patience: None } },
         None => Approvals::Allow,
     };
@@ -58,29 +56,16 @@ pub(super) fn main(command: &str, choice: &ChoiceArgs) -> Result<u8, Failure> {
     let mut variables = if choice.keep_env { Vec::new() } else { env.non_interactive() };
     variables.extend(settings.variables());
     let exit_codes = agent.map_or(&[][..], |agent| agent.row().exit_codes);
+    let start = Start::Relayed { name, launch, exit_codes };
     let plan = RunPlan {
-        start: Start::Relayed { name, launch, exit_codes },
         env: variables,
-        keeper: env.keeper(),
         approvals,
-        limits: choice.limits_of(agent),
         stages: choice.stages(),
         leases: Some(leases),
-        context: None,
-        continuations: Continuations::default(),
-        hooks: None,
-        stays: false,
-        observe_only: false,
-        verify: false,
+        ..RunPlan::new(start, env.keeper(), choice.limits_of(agent))
     };
-    let runs = Runs {
-        plan,
-        resume: None,
-        prompt: Some(Asked::default()),
-        conversation: false,
-        tries: Tries::default(),
-        continue_prompt: String::new(),
-    };
+    // The editor prompts the agent itself.
+    let runs = Runs::new(plan, Some(Asked::default()));
     let mut house = House::open(&env, &setup(choice, log_dir, &env))?;
     for text in settings.ignored() {
         let fields = serde_json::json!({ "text": text });
@@ -129,7 +114,6 @@ fn check(choice: &ChoiceArgs) -> Result<(), Failure> {
     }
 }
 
-/// What the agent is called in the log and in rules, where it is none that we know.
 /// Says why a policy cannot hold an agent that is passed through, and how it can be served instead.
 fn unruly(agent: Agent, found: Option<&str>) -> Failure {
     let found_in = found.map(str::to_owned);
@@ -148,6 +132,7 @@ fn unruly(agent: Agent, found: Option<&str>) -> Failure {
     })
 }
 
+/// Returns the name of an agent that we do not know, for the log and for rules.
 fn name_of(program: &str) -> String {
     let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "acp".to_owned())

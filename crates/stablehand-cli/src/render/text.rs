@@ -1,9 +1,8 @@
 //! Events as text for a person: what the agent says, and a line for each tool.
 //!
 //! Everything an agent says is hostile to a terminal, so all of it goes through
-//! `stablehand_core::text::plain`. System lines are not shown, and of a result only what has not been
-//! said before: some agents tell their answer there alone. Thinking is shown in a run with hooks, in a line each time: whoever
-//! wants to hear everything gets it.
+//! `stablehand_core::text::plain`. System lines are not shown. Of a result only new text is shown: some
+//! agents give their answer there alone, most repeat it. In a run with hooks each thought is a line.
 
 use super::Surface;
 use crate::screen::Screen;

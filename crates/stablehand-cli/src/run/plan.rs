@@ -6,7 +6,7 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::input::RunPrompt;
 use crate::manage;
-use stablehand::agent::{self, PlanRequest, ToolsSeen};
+use stablehand::agent::{self, Agent, PlanRequest, ToolsSeen};
 use stablehand::config::Config;
 use stablehand::driver::{Approvals, RunSpec, TerminalRun};
 use stablehand::keeper::Transport;
@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 /// What will be done.
 #[derive(Debug)]
 pub(super) struct Prepared {
+    pub(super) agent: Agent,
     /// The runs that it takes.
     pub(super) runs: Runs,
     pub(super) log_dir: PathBuf,
@@ -62,15 +63,10 @@ impl Prepared {
             mcp: Vec::new(),
             extra: choice.extra.clone(),
         };
+        let program = choice.program(agent, env)?;
+        let start = Start::Agent(Box::new(AgentStart { agent, program, request, terminal }));
         let plan = RunPlan {
-            start: Start::Agent(Box::new(AgentStart {
-                agent,
-                program: choice.program(agent, env)?,
-                request,
-                terminal,
-            })),
             env: variables,
-            keeper: env.keeper(),
             approvals: match (gate, choice.force) {
                 (Some(gate), _) => Approvals::Policy { gate, attendance: attendant.attendance() },
                 (None, true) => Approvals::Allow,
@@ -79,39 +75,36 @@ impl Prepared {
                 }
                 (None, false) => Approvals::Deny,
             },
-            limits: choice.limits(agent),
             stages: choice.stages(),
             // Leases are shared by all runs of a user, wherever they log to.
             leases: Some(env.state().unwrap_or_else(|_| log_dir.clone()).join("leases")),
             context: settings.context.text.clone(),
             continuations: settings.continuations(agent),
             hooks: choice.hooks.then(|| env.hook_setup()).transpose()?,
-            stays: false,
             observe_only: args.observe_only,
             verify: args.verify,
+            ..RunPlan::new(start, env.keeper(), choice.limits(agent))
         };
         let runs = Runs {
-            plan,
             resume: choice.resume.clone().map(SessionId),
-            prompt: Some(prompt.asked()),
-            conversation: false,
             tries: Tries { tried: 0, allowed: args.again.retries },
             continue_prompt: args.again.continue_prompt.clone(),
+            ..Runs::new(plan, Some(prompt.asked()))
         };
-        Ok(Prepared { runs, log_dir, attendant: Some(attendant).filter(|_| asks), settings })
+        let attendant = Some(attendant).filter(|_| asks);
+        Ok(Prepared { agent, runs, log_dir, attendant, settings })
     }
 }
 
 /// `--dry-run`: the plan as JSON, for people and programs alike.
 pub(super) fn print(
     spec: &RunSpec,
-    runs: &Runs,
+    agent: Agent,
     log_dir: &Path,
     settings: &Config,
     redaction: Option<&Redaction>,
 ) -> Result<u8, Failure> {
-    let Start::Agent(start) = &runs.plan.start else { return manage::print("") };
-    let (agent, limits) = (start.agent, &spec.limits);
+    let limits = &spec.limits;
     let env: serde_json::Map<String, serde_json::Value> = spec
         .launch
         .env

@@ -1,7 +1,7 @@
 //! The fold of a log's events into what is told of it: everything said and done, with its time.
 //!
-//! It keeps when things happened, every run of the log, and what surrounded the conversation: verdicts, standard error, lines that nobody
-//! understood. It renders nothing.
+//! It keeps the time of every item, every run of the log, and what surrounds the conversation: verdicts,
+//! standard error, unrecognized lines. It renders nothing.
 
 use stablehand::follow::Show;
 use stablehand_core::Event;

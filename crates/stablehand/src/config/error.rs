@@ -57,8 +57,8 @@ pub enum ConfigError {
     /// The context cannot be had.
     #[error(transparent)]
     Context(#[from] ContextError),
-    /// Everything is to be approved, and rules are to decide.
-    #[error("--force, and the policy of {files}, cannot both hold")]
+    /// The agent is to run everything without asking, and rules are to decide.
+    #[error("the policy of {files} cannot hold an agent that runs everything without asking")]
     ForceAndPolicy {
         /// The files of the policy.
         files: String,

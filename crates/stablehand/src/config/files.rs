@@ -9,7 +9,7 @@ use stablehand_policy::{Policy, RuleRef, profile};
 use std::path::{Path, PathBuf};
 
 /// The file that comes with a project.
-pub const PROJECT_FILE: &str = "stablehand.toml";
+const PROJECT_FILE: &str = "stablehand.toml";
 
 /// A file of ours is no longer than this.
 const MOST_BYTES: usize = 1 << 20;
@@ -140,7 +140,10 @@ impl Sources {
 }
 
 /// The user's file and the project's, where they are there.
-pub fn found(places: &Places, workspace: Option<&Path>) -> Result<Vec<SourceFile>, ConfigError> {
+pub(super) fn found(
+    places: &Places,
+    workspace: Option<&Path>,
+) -> Result<Vec<SourceFile>, ConfigError> {
     let user = places.user_file.clone().map(|path| (path, Whose::User));
     let project = workspace.map(|folder| (folder.join(PROJECT_FILE), Whose::Project));
     let mut found = Vec::new();
@@ -169,7 +172,7 @@ pub fn agent_names() -> Vec<&'static str> {
 }
 
 /// Refuses a rule that is about an agent that does not exist.
-pub fn known_agents<'a>(
+pub(super) fn known_agents<'a>(
     mut about: impl Iterator<Item = (&'a str, &'a RuleRef)>,
 ) -> Result<(), ConfigError> {
     let names = agent_names();

@@ -1,6 +1,7 @@
 //! The rules about calls that hold, and the gate that they make.
 
-use super::{ConfigError, Places, Sources, known_agents};
+use super::files::known_agents;
+use super::{ConfigError, Places, Sources};
 use crate::gate::Gate;
 use crate::policy_world::FileWorld;
 use stablehand_policy::Policy;

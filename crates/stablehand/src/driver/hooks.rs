@@ -607,7 +607,7 @@ impl Driver<'_> {
             "our hooks are no longer in `{}`: the agent may stop asking before it runs a tool",
             path.display()
         );
-        let fields = json!({ "path": path, "text": text });
+        let fields = json!({ "path": path.to_string_lossy(), "text": text });
         self.log.decide(Level::Warn, "hooks_missing", &fields, None);
     }
 }

@@ -32,8 +32,8 @@ pub(crate) fn word<T: Serialize>(value: &T) -> String {
     }
 }
 
-/// Where the agent is started: whoever resumes the session later has to do so there. JSON has no
-/// words for a name that is not UTF-8, so the log has the nearest text of it.
+/// Returns the folder that the agent is started in; a resumed run has to start there too. JSON cannot
+/// hold a name that is not UTF-8, so the log has the nearest text.
 fn folder(spec: &RunSpec) -> Option<String> {
     let folder = spec.launch.cwd.clone().or_else(crate::surroundings::working_folder);
     folder.map(|folder| folder.to_string_lossy().into_owned())

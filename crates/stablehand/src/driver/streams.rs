@@ -271,7 +271,7 @@ impl Driver<'_> {
         if self.facts.session_is_new
             && let Some(session) = &self.facts.session
         {
-            // Before anybody sees the session: whoever asks for its log then gets the name that stays.
+            // Before a reader sees the session: `Session::log` gives the final name from then on.
             self.log.name_after(session);
         }
         self.log.flush_chunk(self.stdout.splitter.emitted());

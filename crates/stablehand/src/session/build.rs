@@ -476,15 +476,9 @@ impl SessionBuilder {
         let mut env = around.non_interactive;
         env.extend(self.env);
         let resume = request.resume.take();
+        let start = AgentStart { agent: self.agent, program, request, terminal: None };
         let plan = RunPlan {
-            start: Start::Agent(Box::new(AgentStart {
-                agent: self.agent,
-                program,
-                request,
-                terminal: None,
-            })),
             env,
-            keeper,
             approvals: match self.policy {
                 Policy::Deny => Approvals::Deny,
                 Policy::Allow => Approvals::Allow,
@@ -497,23 +491,20 @@ impl SessionBuilder {
                     },
                 },
             },
-            limits,
             stages: self.stages,
             leases: Some(leases),
             context: self.context,
             continuations: self.continuations,
             hooks: self.hooks,
             stays: self.conversation,
-            observe_only: false,
-            verify: false,
+            ..RunPlan::new(Start::Agent(Box::new(start)), keeper, limits)
         };
         let runs = Runs {
-            plan,
             resume,
-            prompt: self.prompt.map(Asked::from),
             conversation: self.conversation,
             tries: Tries { tried: 0, allowed: self.retries },
             continue_prompt: self.continue_prompt,
+            ..Runs::new(plan, self.prompt.map(Asked::from))
         };
         // Refused now rather than on a thread that nobody looks at.
         runs.spec(&Asked::default())?;

@@ -92,6 +92,26 @@ pub struct TerminalWish {
 }
 
 impl RunPlan {
+    /// Plans runs that deny what the agent asks, take one turn, and have neither context nor hooks;
+    /// the fields say what else is wanted.
+    pub fn new(start: Start, keeper: KeeperProgram, limits: Limits) -> RunPlan {
+        RunPlan {
+            start,
+            env: Vec::new(),
+            keeper,
+            approvals: Approvals::Deny,
+            limits,
+            stages: Stages::default(),
+            leases: None,
+            context: None,
+            continuations: Continuations::default(),
+            hooks: None,
+            stays: false,
+            observe_only: false,
+            verify: false,
+        }
+    }
+
     /// How the agent's output is read.
     pub fn dialect(&self) -> Dialect {
         match &self.start {

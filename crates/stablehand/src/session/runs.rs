@@ -7,7 +7,7 @@ use crate::control::{Request, Requests};
 use crate::driver::{self, Faces, RunReport, RunSpec};
 use crate::lease::{Lease, LeaseError};
 use crate::log::Log;
-use crate::recovery::Tries;
+use crate::recovery::{CONTINUE_PROMPT, Tries};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand_core::event::SessionEnd;
 use stablehand_core::id::SessionId;
@@ -82,6 +82,18 @@ enum Next {
 }
 
 impl Runs {
+    /// Plans one turn that is not tried again; the fields say what else is wanted.
+    pub fn new(plan: RunPlan, prompt: Option<Asked>) -> Runs {
+        Runs {
+            plan,
+            resume: None,
+            prompt,
+            conversation: false,
+            tries: Tries::default(),
+            continue_prompt: CONTINUE_PROMPT.to_owned(),
+        }
+    }
+
     /// Runs until the session is over, on this thread.
     pub fn all(
         mut self,

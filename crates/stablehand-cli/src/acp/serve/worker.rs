@@ -347,8 +347,8 @@ impl Worker {
                 });
             }
             EventKind::SessionStarted { native_id, .. } => {
-                // Also where the id is known: the log has just got its name, and whoever loads the
-                // session after a crash must find it.
+                // Also where the id is known: the log has just got its name, and `session/load` must
+                // find it after a crash.
                 self.entry.native = Some(native_id.0.clone());
                 self.remember();
             }
