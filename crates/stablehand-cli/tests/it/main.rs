@@ -40,6 +40,7 @@ mod log;
 mod manage;
 #[cfg(test)]
 mod not_utf8;
+mod old_logs;
 #[cfg(test)]
 mod policy;
 #[cfg(test)]
