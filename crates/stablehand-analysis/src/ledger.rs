@@ -5,6 +5,7 @@
 //! any age will do: what is missing is missing in the entry.
 
 use serde::Serialize;
+use stablehand_core::actor::ActorKind;
 use stablehand_core::decision::{Decision, RuleRef};
 use stablehand_core::decode::{Depth, Dialect};
 use stablehand_core::event::{EventKind, ItemBody, Tool};
@@ -94,7 +95,7 @@ impl Default for Ledger {
     fn default() -> Self {
         Ledger {
             // The first record says which one it is.
-            reader: EventReader::new(Dialect::DEFAULT, Depth::Skim),
+            reader: EventReader::new(Dialect::DEFAULT, Depth::Skim).of_runs(),
             entries: Vec::new(),
             before: 0,
             calls: VecDeque::new(),
@@ -160,7 +161,7 @@ impl Ledger {
         match message {
             "log_opened" => {
                 if let Some(dialect) = text("dialect").and_then(|name| Dialect::by_name(&name)) {
-                    self.reader = EventReader::new(dialect, Depth::Skim);
+                    self.reader = EventReader::new(dialect, Depth::Skim).of_runs();
                 }
             }
             "agent_spawned" => {
@@ -223,11 +224,12 @@ impl Ledger {
             EventKind::ApprovalResolved { id, choice, by } => {
                 let entry = self.open(id, at);
                 entry.is_open = false;
-                entry.asked |= matches!(by.as_str(), "person" | "timeout" | "unattended");
+                entry.asked |= by.by.is_somebody()
+                    || matches!(by.by, ActorKind::Timeout | ActorKind::Unattended);
                 entry.waited_ms = Some(millis(at.since(entry.since)));
-                entry.outcome = settled(choice);
-                entry.choice = Some(choice.clone());
-                entry.by = Some(by.clone());
+                entry.outcome = settled(choice.as_str());
+                entry.choice = Some(choice.to_string());
+                entry.by = Some(by.to_string());
             }
             EventKind::TurnEnded { .. } | EventKind::ProcessExited { .. } => self.close_all(),
             _ => {}

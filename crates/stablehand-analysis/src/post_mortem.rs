@@ -77,7 +77,7 @@ impl PostMortem {
         let dialect = Dialect::DEFAULT;
         PostMortem {
             which,
-            reader: EventReader::new(dialect, Depth::Full),
+            reader: EventReader::new(dialect, Depth::Full).of_runs(),
             dialect,
             program: None,
             events: Vec::new(),
@@ -110,7 +110,7 @@ impl PostMortem {
                     if let Some(dialect) = text("dialect").and_then(|name| Dialect::by_name(&name))
                     {
                         self.dialect = dialect;
-                        self.reader = EventReader::new(dialect, Depth::Full);
+                        self.reader = EventReader::new(dialect, Depth::Full).of_runs();
                     }
                     self.program = text("program");
                     let version = fields.get("v").and_then(Value::i64);

@@ -1,7 +1,7 @@
 //! Whether something that failed is tried again: the arguments that every way of running has.
 
 use stablehand::recovery;
-use stablehand::session::SessionBuilder;
+use stablehand::session::SessionSpec;
 
 /// How often, and with which words.
 #[derive(Clone, Debug, clap::Args)]
@@ -17,7 +17,7 @@ pub struct AgainArgs {
 
 impl AgainArgs {
     /// The same for a session.
-    pub fn apply(&self, builder: SessionBuilder) -> SessionBuilder {
+    pub fn apply(&self, builder: SessionSpec) -> SessionSpec {
         builder.retries(self.retries).continue_prompt(&self.continue_prompt)
     }
 }

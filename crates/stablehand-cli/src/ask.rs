@@ -29,6 +29,9 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// The face of a person at the terminal, in records.
+pub(crate) const FACE: &str = "terminal";
+
 /// So long a question may take to leave the screen when it is over.
 const REST: Duration = Duration::from_secs(1);
 
@@ -170,7 +173,6 @@ pub(crate) fn remember(
 pub struct Asking {
     notes: Sender<Note>,
     thread: Option<JoinHandle<()>>,
-    ruled: bool,
     /// A program answers, which is quicker than a person.
     is_program: bool,
 }
@@ -185,7 +187,6 @@ impl Asking {
     ) -> std::io::Result<Option<Asking>> {
         let (notes, inbox) = control::channel()?;
         let gate = attendant.gate.clone();
-        let ruled = gate.is_some();
         let (screen, attention) = (screen.clone(), attention.clone());
         let thread = std::thread::Builder::new().name("approvals".into());
         let thread = match &attendant.who {
@@ -204,12 +205,12 @@ impl Asking {
             }
         };
         let is_program = matches!(attendant.who, Who::Program(_));
-        Ok(Some(Asking { notes, thread: Some(thread), ruled, is_program }))
+        Ok(Some(Asking { notes, thread: Some(thread), is_program }))
     }
 
     /// Where events go in.
     pub fn feed(&self) -> Feed {
-        Feed::new(self.notes.clone(), self.ruled, self.is_program)
+        Feed::new(self.notes.clone(), self.is_program)
     }
 
     /// Waits until no question is on the screen, after all that was fed so far.

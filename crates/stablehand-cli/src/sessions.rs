@@ -7,7 +7,6 @@ mod approvals;
 mod export;
 pub(crate) mod find;
 mod fresh;
-mod glance;
 mod grid;
 mod import;
 mod imported;

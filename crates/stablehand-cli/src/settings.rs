@@ -3,7 +3,7 @@
 
 use stablehand::Agent;
 use stablehand::config::{Config, ConfigRequest};
-use stablehand::session::SessionBuilder;
+use stablehand::session::SessionSpec;
 use stablehand_policy::settings::variable::{self, Variable};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -52,12 +52,12 @@ impl SettingsArgs {
 }
 
 /// A session to which the settings apply, but for the policy.
-pub(crate) fn apply(config: &Config, builder: SessionBuilder, agent: Agent) -> SessionBuilder {
+pub(crate) fn apply(config: &Config, builder: SessionSpec, agent: Agent) -> SessionSpec {
     let builder = builder
         .context(config.context.text.clone())
         .continuations(config.continuations(agent))
         .ignored_settings(config.ignored().to_vec());
-    let set = |builder: SessionBuilder, (name, value): (OsString, Option<OsString>)| match value {
+    let set = |builder: SessionSpec, (name, value): (OsString, Option<OsString>)| match value {
         Some(value) => builder.env(name, value),
         None => builder,
     };

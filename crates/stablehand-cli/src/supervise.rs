@@ -1,6 +1,6 @@
 //! One invocation: a log, its faces, and the runs between opening and closing them.
 
-use crate::ask::{Asking, Attendant, Told};
+use crate::ask::{Asking, Attendant, FACE, Told};
 use crate::console;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -9,13 +9,14 @@ use crate::render::{EventLines, TextView};
 use crate::screen::Screen;
 use crate::signals::{self, Attention};
 use stablehand::control::{self, Request, Requests};
-use stablehand::driver::{self, Faces, RunReport};
+use stablehand::driver::{self, Ending, Faces, RunReport};
 use stablehand::follow::{Follower, Show};
 use stablehand::log::{Durability, Log, LogOptions};
 use stablehand::redact::{Redacting, Redaction};
-use stablehand::session::{AllRuns, Between, Runs};
+use stablehand::session::{AllRuns, Between, Runs, end_session};
 use stablehand::sink::{PassThrough, digest_of_log};
 use stablehand_core::Dialect;
+use stablehand_core::actor::Actor;
 use stablehand_core::event::SessionEnd;
 use stablehand_core::record::{Level, Stream};
 use stablehand_store::Filler;
@@ -94,6 +95,8 @@ pub struct House {
     filler: Option<Filler>,
     requests: Requests,
     format: Format,
+    /// How the last run ended.
+    ended: Option<Ending>,
 }
 
 /// The readers of our output, which get everything of one run before the next one begins.
@@ -131,7 +134,8 @@ impl House {
         };
         let listener = console::listener(setup.program, screen.clone(), setup.told_by_face);
         let listener = Some((setup.level, listener));
-        let log = Log::open(options, setup.dialect, setup.redaction.clone(), listener)?;
+        let key = stablehand::new_session_key();
+        let log = Log::open(options, key, setup.dialect, setup.redaction.clone(), listener)?;
         let (control, requests) = control::control().map_err(io)?;
         let attention = signals::watch(control.clone()).map_err(io)?;
         let shows_status = setup.status
@@ -204,14 +208,16 @@ impl House {
             verify: setup.verify,
             run_began: 0,
         };
-        Ok(House { log, screen, faces, audience, asking, filler, requests, format })
+        Ok(House { log, screen, faces, audience, asking, filler, requests, format, ended: None })
     }
 
     /// Runs an agent, as often as that takes, and waits until its readers have everything.
     pub fn run(&mut self, runs: Runs) -> AllRuns {
         let House { log, faces, requests, audience, .. } = self;
         audience.attention.set(true);
+        let runs = Runs { by: Actor::person(FACE), ..runs };
         let ended = runs.all(log, faces, requests, audience);
+        self.ended = Some(ended.report.end);
         audience.attention.set(false);
         ended
     }
@@ -243,6 +249,9 @@ impl House {
         if let Some(text) = self.filler.take().and_then(|filler| filler.trouble()) {
             let fields = serde_json::json!({ "text": format!("the index is behind: {text}") });
             self.log.decide(Level::Debug, "index_behind", &fields, None);
+        }
+        if let Some(ending) = self.ended {
+            end_session(ending, &mut self.log);
         }
         self.log.end();
         if let Some(follower) = &self.audience.follower {

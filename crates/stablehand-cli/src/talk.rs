@@ -6,10 +6,9 @@
 //! resumed.
 
 mod show;
-pub(crate) mod turn;
 
 use crate::again::AgainArgs;
-use crate::ask::{AskArgs, Asking, Attendant};
+use crate::ask::{AskArgs, Asking, Attendant, FACE};
 use crate::choice::ChoiceArgs;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -24,13 +23,13 @@ use stablehand::Surroundings;
 use stablehand::control::{self, Receiver, Request, Requests};
 use stablehand::driver;
 use stablehand::keeper::KeeperProgram;
-use stablehand::session::{Handle, Policy, Session, SessionBuilder};
+use stablehand::session::{Handle, Policy, Session, SessionSpec};
+use stablehand_core::actor::Actor;
 use stablehand_core::event::SessionEnd;
 use stablehand_core::record::Level;
 use stablehand_store::Filler;
 use std::sync::Arc;
 use std::time::Duration;
-use turn::EndOfTurn;
 
 /// Talk with an agent: every line is a prompt; an empty input ends the conversation.
 #[derive(Debug, clap::Args)]
@@ -90,11 +89,11 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
         Policy::Rules(_) => args.approvals != Some(Approvals::Deny),
         _ => false,
     };
-    let continues = !config.continuations(agent).is_empty();
     let patience = if asks { attendant.session_patience() } else { Some(Duration::ZERO) };
     // Where nobody sits, the rules decide alone, and at once.
     let builder = args.again.apply(builder(&args.choice, &env, policy)?);
-    let builder = settings::apply(&config, builder, agent).patience(patience);
+    let builder =
+        settings::apply(&config, builder, agent).patience(patience).actor(Actor::person(FACE));
     let builder = match redaction {
         Some(redaction) => builder.redact(redaction),
         None => builder,
@@ -104,11 +103,10 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
         None => builder,
     };
     let listener = console::listener(PROGRAM, screen.clone(), &["run_ended", "approval_resolved"]);
-    let mut session = builder.start_with_listener(args.choice.log_level, listener)?;
+    let session = builder.start_with_listener(args.choice.log_level, listener)?;
     let filler = args.choice.indexes(&env).then(|| Filler::start(&session.log()));
-    let events = session.take_events();
+    let events = session.subscribe(stablehand::From::Start);
     let (sender, notes) = control::channel().map_err(io)?;
-    let ends = EndOfTurn::of(two_way, continues);
     let handle = session.handle();
     let asking = if asks {
         Asking::start(&attendant, handle.control(), &screen, &attention).map_err(io)?
@@ -116,7 +114,7 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
         None
     };
     let feed = asking.as_ref().map(Asking::feed);
-    let shown = show::start(args.output_format, screen.clone(), events, sender, handle, ends, feed);
+    let shown = show::start(args.output_format, screen.clone(), events, sender, handle, feed);
     let shown = shown.map_err(io)?;
     let mut talk = Talk {
         handle: session.handle(),
@@ -182,7 +180,7 @@ pub(crate) fn builder(
     choice: &ChoiceArgs,
     env: &Env,
     policy: Policy,
-) -> Result<SessionBuilder, Failure> {
+) -> Result<SessionSpec, Failure> {
     let agent = choice.agent()?;
     let mut around = Surroundings::default();
     around.path.clone_from(&env.path);
@@ -262,8 +260,9 @@ impl Talk<'_> {
             }
             match prompts.next(&self.desk())? {
                 Prompt::Text(text) => {
-                    while self.notes.take(|note| matches!(note, Note::TurnOver)).is_some() {}
-                    self.handle.prompt(text);
+                    if self.handle.prompt(text).is_err() {
+                        return Ok(None); // The session is over; its outcome says why.
+                    }
                 }
                 Prompt::End => return Ok(None),
                 Prompt::Signal(signal) => return Ok(Some(signal)),
@@ -277,8 +276,6 @@ impl Talk<'_> {
     }
 
     /// Follows one turn to its end.
-    ///
-    /// A process that ends between two turns tells so when nobody waits; that is old news here.
     fn turn(&self) -> After {
         self.attention.set(true);
         self.draw();

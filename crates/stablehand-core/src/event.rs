@@ -5,11 +5,13 @@
 //! variant says when it is emitted. `docs/event-model.md` and `docs/event.schema.json` describe the
 //! same for other programs.
 
+mod approval;
 mod end;
 mod health;
 mod item;
 mod usage;
 
+pub use approval::Choice;
 pub use end::{EndedBy, FailureKind, ProcessExit, SessionEnd, TurnEnd};
 pub use health::{Evidence, Health, OpenTool, ProcessRow, VerdictKind};
 pub use item::{
@@ -18,7 +20,8 @@ pub use item::{
 };
 pub use usage::{Tokens, Usage};
 
-use crate::id::{CallId, ItemId, RunId, Seq, SessionId};
+use crate::actor::{Actor, ActorKind};
+use crate::id::{CallId, ItemId, RunId, Seq, SessionId, TurnId};
 use crate::time::UnixMillis;
 use serde::{Deserialize, Serialize};
 
@@ -33,11 +36,16 @@ pub struct Event {
     pub v: u32,
     /// Position in the log; dense.
     pub seq: Seq,
-    /// When we received or decided it, RFC 3339 in UTC with milliseconds.
-    pub at: String,
+    /// When we received or decided it; in JSON RFC 3339 in UTC with milliseconds.
+    #[serde(with = "crate::time::as_rfc3339")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub at: UnixMillis,
     /// The agent's id of the session, once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
+    /// Our id of the turn that it belongs to, where it belongs to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
     /// Our id of the run.
     pub run: RunId,
     /// Who says so.
@@ -56,7 +64,7 @@ impl Event {
         origin: Origin,
         event: EventKind,
     ) -> Self {
-        Event { v: EVENT_VERSION, seq, at: at.rfc3339(), session, run, origin, event }
+        Event { v: EVENT_VERSION, seq, at, session, turn: None, run, origin, event }
     }
 }
 
@@ -99,14 +107,34 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resumed_from: Option<SessionId>,
     },
-    /// A prompt was taken up; emitted when the agent echoes it or first answers.
+    /// A turn began: emitted once for each accepted prompt, before the agent has it. In a stream
+    /// that we do not prompt ourselves, when the agent echoes the prompt or first answers.
     #[serde(rename = "turn.started")]
     TurnStarted {
-        /// The prompt, where the agent echoes it.
+        /// The prompt, where it is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<String>,
+        /// Who prompted, where we did it for somebody.
+        #[serde(flatten)]
+        by: Option<Actor>,
     },
-    /// The agent said that the turn is over: its terminal event.
+    /// The agent reported a result. The turn may go on: a rule continues it, or it is retried.
+    #[serde(rename = "turn.result")]
+    TurnResult {
+        /// How the agent says that it ended.
+        end: TurnEnd,
+        /// The agent's final text, where it repeats it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// What it used, where stated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// How long the agent says it took, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
+    },
+    /// A turn is over: emitted once for each accepted prompt, after every retry and continuation.
+    /// In a stream that we do not prompt ourselves, with the agent's terminal event.
     #[serde(rename = "turn.ended")]
     TurnEnded {
         /// How.
@@ -176,6 +204,9 @@ pub enum EventKind {
         /// Why it is asked: the rule's reason, where a policy asks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
+        /// Whether the agent waits for somebody to answer; not where a rule or the agent decides.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        waits: bool,
     },
     /// A question was answered.
     #[serde(rename = "approval.resolved")]
@@ -183,9 +214,10 @@ pub enum EventKind {
         /// The id that was asked under.
         id: String,
         /// The choice.
-        choice: String,
-        /// Who chose: a policy rule, a person, a timeout, the agent itself.
-        by: String,
+        choice: Choice,
+        /// Who chose.
+        #[serde(flatten)]
+        by: Actor,
     },
     /// The agent stated what it used so far.
     #[serde(rename = "usage.updated")]
@@ -267,9 +299,9 @@ pub enum EventKind {
         /// The beginning of it, safe to show.
         excerpt: String,
     },
-    /// The run is over: exactly one, the last event.
-    #[serde(rename = "session.ended")]
-    SessionEnded {
+    /// A run is over: one for each process of the agent, its last event.
+    #[serde(rename = "run.ended")]
+    RunEnded {
         /// How.
         end: SessionEnd,
         /// Who ended it.
@@ -284,6 +316,27 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stderr_tail: Option<String>,
         /// Whether another run follows by itself, because this one hung or broke off.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
+    },
+    /// The session is over: exactly one, the last event of its log. Logs of format 1 have it in
+    /// place of `run.ended`.
+    #[serde(rename = "session.ended")]
+    SessionEnded {
+        /// How its last run ended.
+        end: SessionEnd,
+        /// Who ended it.
+        ended_by: EndedBy,
+        /// The last text that the agent gave, where it gave no terminal event.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_text: Option<String>,
+        /// What was used so far, where the agent said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// The end of the agent's standard error, for a failure.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stderr_tail: Option<String>,
+        /// Whether another run follows; only in logs of format 1.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
@@ -310,11 +363,18 @@ pub enum Unrecognized {
 }
 
 impl EventKind {
+    /// A question that was answered, by the words for the choice and for who chose.
+    pub fn resolved(id: String, choice: impl Into<String>, by: impl Into<String>) -> EventKind {
+        let (choice, by) = (Choice::from(choice.into()), ActorKind::from(by.into()).into());
+        EventKind::ApprovalResolved { id, choice, by }
+    }
+
     /// The dotted name, as in the JSON form.
     pub fn name(&self) -> &'static str {
         match self {
             EventKind::SessionStarted { .. } => "session.started",
             EventKind::TurnStarted { .. } => "turn.started",
+            EventKind::TurnResult { .. } => "turn.result",
             EventKind::TurnEnded { .. } => "turn.ended",
             EventKind::TurnContinued { .. } => "turn.continued",
             EventKind::ItemStarted { .. } => "item.started",
@@ -331,6 +391,7 @@ impl EventKind {
             EventKind::HealthChanged { .. } => "health.changed",
             EventKind::HookReceived { .. } => "hook.received",
             EventKind::Unrecognized { .. } => "unrecognized",
+            EventKind::RunEnded { .. } => "run.ended",
             EventKind::SessionEnded { .. } => "session.ended",
         }
     }

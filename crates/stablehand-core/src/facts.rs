@@ -109,7 +109,11 @@ impl Facts {
         match &self.result {
             Some(TurnEnd::Done) => SessionEnd::Success,
             Some(
-                TurnEnd::Refused | TurnEnd::Limit | TurnEnd::Cancelled | TurnEnd::Failed { .. },
+                TurnEnd::Refused
+                | TurnEnd::Limit
+                | TurnEnd::Cancelled
+                | TurnEnd::Failed { .. }
+                | TurnEnd::Stopped { .. },
             ) => SessionEnd::AgentError,
             None if self.torn => SessionEnd::Truncated,
             None => SessionEnd::NoResult,

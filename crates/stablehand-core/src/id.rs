@@ -6,6 +6,42 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
+use uuid::Uuid;
+
+/// Defines an id of ours: a UUID, of which later ones sort behind earlier ones.
+macro_rules! own_ids {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(transparent)]
+        pub struct $name(#[cfg_attr(feature = "schema", schemars(with = "String"))] pub Uuid);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.hyphenated().fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+
+            fn from_str(text: &str) -> Result<$name, uuid::Error> {
+                text.parse().map($name)
+            }
+        }
+    )*};
+}
+
+own_ids! {
+    /// Our id of a session: it stays the same over every process, log and resume of the conversation.
+    SessionKey
+    /// Our id of a turn: one accepted prompt and everything until the agent is done with it.
+    TurnId
+    /// Our id of a log file, whatever its name.
+    LogId
+}
 
 /// The agent's own name for a conversation, as it said it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -13,6 +13,7 @@
 #[cfg(test)]
 extern crate self as stablehand_core;
 
+pub mod actor;
 pub mod continuation;
 pub mod decision;
 pub mod decode;

@@ -387,6 +387,8 @@ impl Monitor {
             | EventKind::ProcessSpawned { .. }
             | EventKind::ProcessExited { .. }
             | EventKind::HealthChanged { .. }
+            | EventKind::TurnResult { .. }
+            | EventKind::RunEnded { .. }
             | EventKind::SessionEnded { .. } => {}
         }
     }

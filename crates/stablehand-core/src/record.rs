@@ -16,7 +16,7 @@ pub use write::{Stamp, VERBATIM_TAIL, is_verbatim, push_decision, push_line, pus
 use serde::{Deserialize, Serialize};
 
 /// The version of the format, in the first record of each log.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// A line that is not JSON is written in parts of this size, so that no record grows far beyond
 /// [`crate::line::WHOLE_LIMIT`], whatever its text escapes to.

@@ -5,16 +5,18 @@
 //! one hands its records in.
 
 mod hooked;
+mod session;
 
 use crate::decode::{Decode, Depth, Dialect};
 use crate::event::{Event, EventKind, Origin};
-use crate::id::{RunId, Seq, SessionId};
+use crate::id::{RunId, Seq, SessionId, TurnId};
 use crate::json::{self, Memo, Object, Value};
 use crate::line::{Line, Part, WHOLE_LIMIT};
 use crate::record::{Reader, Record, Stream};
 use crate::terminal::TerminalSize;
 use crate::time::UnixMillis;
 use hooked::Hooked;
+use session::SessionView;
 use std::collections::VecDeque;
 
 /// So many answers are remembered within a turn.
@@ -44,6 +46,8 @@ pub struct EventReader {
     stderr: Reader,
     kinds: Vec<EventKind>,
     hooked: Hooked,
+    /// None where single runs are told, and not the session.
+    view: Option<SessionView>,
     told: Vec<Told>,
     /// A prompt that we gave, until the agent takes it up.
     prompt: Option<String>,
@@ -77,10 +81,18 @@ impl EventReader {
             stderr: Reader::default(),
             kinds: Vec::new(),
             hooked: Hooked::default(),
+            view: Some(SessionView::default()),
             told: Vec::new(),
             prompt: None,
             answered: VecDeque::new(),
         }
+    }
+
+    /// Tells turns and questions as the agent's processes do, for readers that are about single runs.
+    #[must_use]
+    pub fn of_runs(mut self) -> Self {
+        self.view = None;
+        self
     }
 
     /// The dialect that it reads.
@@ -88,23 +100,44 @@ impl EventReader {
         self.dialect
     }
 
-    /// Takes the next record and appends what it tells.
+    /// Takes the next record and appends what the session tells with it.
     pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<Event>) {
         let mut told = std::mem::take(&mut self.told);
-        self.tell(record, &mut told);
-        for Told { at, origin, kind } in told.drain(..) {
-            if let EventKind::SessionStarted { native_id, .. } = &kind {
-                self.session = Some(native_id.clone());
+        if let (Record::Decision { at, message, fields }, Some(view)) = (record, &mut self.view) {
+            view.decision(message, fields);
+            if let Some((kind, turn)) = view.own(record) {
+                if let Some(run) = fields.get("run").and_then(Value::string) {
+                    self.run = RunId(run);
+                }
+                self.stamped(Told { at: *at, origin: Origin::Supervisor, kind }, turn, out);
             }
-            self.seq.0 += 1;
-            let (session, run) = (self.session.clone(), self.run.clone());
-            out.push(Event::stamp(self.seq, at, session, run, origin, kind));
+        }
+        self.tell(record, &mut told);
+        let settled = settled(&told);
+        for mut told in told.drain(..) {
+            let mut turn = None;
+            if let Some(view) = &mut self.view {
+                let Some(kind) = view.tell(told.origin, told.kind, &settled) else { continue };
+                (told.kind, turn) = (kind, view.turn());
+            }
+            self.stamped(told, turn, out);
         }
         self.told = told;
     }
 
-    /// The same without the stamp, for whoever counts and does not show. Use one of both: only
-    /// stamped events are numbered.
+    fn stamped(&mut self, told: Told, turn: Option<TurnId>, out: &mut Vec<Event>) {
+        let Told { at, origin, kind } = told;
+        if let EventKind::SessionStarted { native_id, .. } = &kind {
+            self.session = Some(native_id.clone());
+        }
+        self.seq.0 += 1;
+        let (session, run) = (self.session.clone(), self.run.clone());
+        let event = Event::stamp(self.seq, at, session, run, origin, kind);
+        out.push(Event { turn, ..event });
+    }
+
+    /// Appends what the run tells, without stamps: turns as the agent's processes see them, for
+    /// readers that count runs and show none. Use one of both: only stamped events are numbered.
     pub fn tell(&mut self, record: &Record<'_>, out: &mut Vec<Told>) {
         match record {
             Record::Raw { stream, at, bytes, part, last, newline } => {
@@ -136,7 +169,7 @@ impl EventReader {
                     self.decoder.finish(self.depth, &mut self.kinds);
                     self.stamp(*at, Origin::Agent, out);
                 }
-                if let Some(event) = record.event() {
+                if let Some(event) = record.event().filter(|_| !session::is_of_session(message)) {
                     let origin = self.ours(event, fields);
                     self.stamp(*at, origin, out);
                 }
@@ -232,7 +265,7 @@ impl EventReader {
             }
             match &mut kind {
                 // Few agents repeat what they were asked.
-                EventKind::TurnStarted { prompt } => {
+                EventKind::TurnStarted { prompt, .. } => {
                     let given = self.prompt.take();
                     if prompt.is_none() {
                         *prompt = given;
@@ -255,6 +288,15 @@ impl EventReader {
             out.push(Told { at, origin, kind });
         }
     }
+}
+
+/// The questions that one record answers; nearly all answer none.
+fn settled(told: &[Told]) -> Vec<String> {
+    let answered = |told: &Told| match &told.kind {
+        EventKind::ApprovalResolved { id, .. } => Some(id.clone()),
+        _ => None,
+    };
+    told.iter().filter_map(answered).collect()
 }
 
 /// Hands what a client said to the agent to `hear`, from the fields of its record (`client_said`).

@@ -9,6 +9,7 @@ use crate::id::SessionId;
 use crate::json::Object;
 use crate::mcp::McpServer;
 use crate::wish::{Service, Services, Wish};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// What a conversation begins with, as far as an agent's arguments cannot say it.
@@ -31,16 +32,17 @@ pub struct Opening {
 }
 
 /// What an agent is asked: words, and perhaps images.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
     /// The words.
     pub text: String,
     /// What the agent is shown with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
 }
 
 /// An image for an agent.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     /// Its type, as `image/png`.
     pub mime: String,
@@ -113,7 +115,8 @@ pub enum Access {
 }
 
 /// An answer to a question of the agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// Yes, this once.
     Allow,

@@ -63,6 +63,24 @@ impl UnixMillis {
     }
 }
 
+/// Times in JSON as text, for `#[serde(with)]`.
+pub mod as_rfc3339 {
+    use super::UnixMillis;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::borrow::Cow;
+
+    /// Writes `2026-11-16T13:44:06.123Z`.
+    pub fn serialize<S: Serializer>(time: &UnixMillis, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&time.rfc3339())
+    }
+
+    /// Reads any time of RFC 3339.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<UnixMillis, D::Error> {
+        let text = Cow::<str>::deserialize(from)?;
+        UnixMillis::from_rfc3339(&text).ok_or_else(|| D::Error::custom("not an RFC 3339 time"))
+    }
+}
+
 /// A duration as whole milliseconds, for records.
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

@@ -40,11 +40,16 @@ impl Unsaid {
                 ItemBody::Plan { text: Some(text), .. } => self.plan(text),
                 _ => {}
             },
-            EventKind::TurnEnded { end, text, .. } => {
+            EventKind::TurnResult { end, text, .. } | EventKind::TurnEnded { end, text, .. } => {
                 let turn = std::mem::take(self);
                 // The words of a failure are told as its reason.
                 let is_answer = !matches!(end, TurnEnd::Failed { .. });
-                return text.as_deref().filter(|_| is_answer).and_then(|text| turn.new_in(text));
+                let text = text.as_deref().filter(|_| is_answer)?;
+                if matches!(event, EventKind::TurnResult { .. }) {
+                    // The end of the turn repeats it.
+                    self.say(text);
+                }
+                return turn.new_in(text);
             }
             _ => {}
         }
@@ -156,7 +161,7 @@ mod tests {
             (
                 vec![
                     message(1, "I rest."),
-                    EventKind::TurnStarted { prompt: None },
+                    EventKind::TurnStarted { prompt: None, by: None },
                     message(2, "On."),
                 ],
                 "I rest.On.",

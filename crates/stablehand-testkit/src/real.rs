@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use serde_json::json;
 use stablehand::keeper::KeeperProgram;
 use stablehand::surroundings::KEEPER_ARGUMENT;
-use stablehand::{Agent, Session, SessionBuilder, Surroundings};
+use stablehand::{Agent, Session, SessionSpec, Surroundings};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -239,7 +239,7 @@ impl Real {
     }
 
     /// A session of the library with the program, for what the command line has no words for.
-    pub fn session(&self, scene: &str) -> SessionBuilder {
+    pub fn session(&self, scene: &str) -> SessionSpec {
         let agent = Agent::by_name(self.agent.name()).expect("an agent that we know");
         let keeper = self.env.bins().stablehand.clone();
         let mut session = Session::builder(agent)

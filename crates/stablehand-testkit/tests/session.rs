@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where it stopped")]
 
 use stablehand::keeper::KeeperProgram;
-use stablehand::session::{Policy, Session, SessionBuilder, StartError};
+use stablehand::session::{Policy, Session, SessionSpec, StartError};
 use stablehand::{Agent, EventKind, Surroundings};
 use stablehand_core::event::{ItemBody, SessionEnd, TurnEnd};
 use stablehand_core::id::SessionId;
@@ -16,12 +16,12 @@ const KEEPER: &str = env!("CARGO_BIN_EXE_keeper-for-tests");
 const FAKE: &str = env!("CARGO_BIN_EXE_fake-agent");
 
 /// A session with the fake agent and this script, everything in `place`.
-fn session(place: &Path, script: &str) -> SessionBuilder {
+fn session(place: &Path, script: &str) -> SessionSpec {
     session_with(Agent::Cursor, place, script)
 }
 
 /// A session with an agent that is talked with, in its own protocol or with `acp`.
-fn talk(agent: Agent, acp: bool, place: &Path, script: &str) -> SessionBuilder {
+fn talk(agent: Agent, acp: bool, place: &Path, script: &str) -> SessionSpec {
     let dialect = match (agent, acp) {
         (_, true) => "acp",
         (Agent::Codex, _) => "codex-app",
@@ -37,7 +37,7 @@ fn talk(agent: Agent, acp: bool, place: &Path, script: &str) -> SessionBuilder {
 const TALKERS: [(Agent, bool); 3] =
     [(Agent::Claude, false), (Agent::Codex, false), (Agent::Gemini, true)];
 
-fn session_with(agent: Agent, place: &Path, script: &str) -> SessionBuilder {
+fn session_with(agent: Agent, place: &Path, script: &str) -> SessionSpec {
     let file = place.join("script");
     std::fs::write(&file, script).unwrap();
     let record = place.join("record");
@@ -66,7 +66,7 @@ fn one_prompt_gives_its_events_and_an_outcome() {
     let script = "read-stdin\ninit s1\nuser hi\nassistant hello\nresult hello\n";
     let mut session = session(place.path(), script).prompt("hi").start().unwrap();
     let names: Vec<_> = session.events().map(|event| event.event.name()).collect();
-    assert_eq!(names.first(), Some(&"process.spawned"));
+    assert_eq!(names[..2], ["turn.started", "process.spawned"]);
     assert_eq!(names.last(), Some(&"session.ended"));
     assert_eq!(names.iter().filter(|name| **name == "turn.ended").count(), 1);
     let outcome = session.wait().unwrap();
@@ -93,8 +93,8 @@ fn an_agent_of_one_turn_a_process_is_resumed_for_the_next() {
     let script = format!("{turn}---\n{turn}");
     let mut session = session(place.path(), &script).conversation().start().unwrap();
     let handle = session.handle();
-    handle.prompt("first");
-    handle.prompt("second");
+    handle.prompt("first").unwrap();
+    handle.prompt("second").unwrap();
     handle.finish();
     let events: Vec<_> = session.events().collect();
     assert_eq!(turn_ends(events.iter().cloned()), [TurnEnd::Done, TurnEnd::Done]);
@@ -115,7 +115,8 @@ fn a_conversation_that_nobody_begins_starts_nobody() {
     let place = tempfile::tempdir().unwrap();
     let mut session = session(place.path(), "hang\n").conversation().start().unwrap();
     session.handle().finish();
-    assert_eq!(session.events().count(), 0);
+    let names: Vec<_> = session.events().map(|event| event.event.name()).collect();
+    assert_eq!(names, ["session.ended"]);
     assert!(session.wait().unwrap().is_success());
 }
 
@@ -130,10 +131,12 @@ fn a_cancelled_turn_can_be_followed_by_another() {
     for event in session.events() {
         match event.event {
             EventKind::ItemCompleted { .. } if ends.is_empty() => handle.cancel(),
-            EventKind::SessionEnded { end, .. } => {
+            EventKind::RunEnded { end, .. } => {
+                if ends.is_empty() {
+                    handle.prompt("again").unwrap();
+                    handle.finish();
+                }
                 ends.push(end);
-                handle.prompt("again");
-                handle.finish();
             }
             _ => {}
         }
@@ -210,7 +213,7 @@ fn images_are_shown_to_who_can_see_them_with_any_prompt() {
         let place = tempfile::tempdir().unwrap();
         let builder = talk(agent, acp, place.path(), LOOK).prompt(picture()).conversation();
         let session = builder.start().unwrap();
-        session.handle().prompt(picture());
+        session.handle().prompt(picture()).unwrap();
         session.handle().finish();
         let (texts, log) = said(session);
         let seen = texts.matches("I see an image (image/png, 8 bytes)").count();
@@ -236,7 +239,7 @@ fn images_are_never_dropped_without_a_word() {
     let place = tempfile::tempdir().unwrap();
     let script = "read-stdin\ninit s1\nassistant yes\nresult yes\n";
     let session = session(place.path(), script).conversation().start().unwrap();
-    session.handle().prompt(picture());
+    session.handle().prompt(picture()).unwrap();
     session.handle().finish();
     let (_, log) = said(session);
     assert!(log.contains(r#""msg":"left_out""#), "{log}");
@@ -294,10 +297,10 @@ fn a_cancel_ends_the_wait_for_another_try_and_the_next_prompt_is_another_turn() 
     let mut ends = Vec::new();
     for event in session.events() {
         match event.event {
-            EventKind::SessionEnded { again: true, .. } => handle.cancel(),
+            EventKind::RunEnded { again: true, .. } => handle.cancel(),
             EventKind::TurnEnded { end, .. } => {
                 if ends.is_empty() {
-                    handle.prompt("something else");
+                    handle.prompt("something else").unwrap();
                     handle.finish();
                 }
                 ends.push(end);

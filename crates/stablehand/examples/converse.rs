@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         match event.event {
             EventKind::ItemDelta { text, .. } => print!("{text}"),
             EventKind::TurnEnded { end, .. } => println!("\n[{end:?}]"),
-            EventKind::ApprovalRequested { id, what, .. } => {
+            EventKind::ApprovalRequested { id, what, waits: true, .. } => {
                 println!("[may it {what}? y/n]");
                 *question.lock().map_err(|_| "a thread broke down")? = Some(id);
             }
@@ -40,11 +40,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn listen(handle: &Handle, question: &Mutex<Option<String>>) {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let asked = question.lock().ok().and_then(|mut open| open.take());
-        match (asked, line.trim()) {
-            (Some(id), "y") => handle.approve(id),
-            (Some(id), why) => handle.deny(id, why),
-            (None, "stop") => handle.cancel(),
-            (None, prompt) => handle.prompt(prompt),
+        let refused = match (asked, line.trim()) {
+            (Some(id), "y") => handle.approve(&id).err().map(|error| error.to_string()),
+            (Some(id), why) => handle.deny(&id, why).err().map(|error| error.to_string()),
+            (None, "stop") => {
+                handle.cancel();
+                None
+            }
+            (None, prompt) => handle.prompt(prompt).err().map(|error| error.to_string()),
+        };
+        if let Some(why) = refused {
+            println!("[{why}]");
         }
     }
     handle.finish();

@@ -3,8 +3,14 @@
 //! A [`Control`] can be cloned and used from any thread; the driver holds the one receiving end,
 //! whose descriptor it polls. What is sent is never lost and never blocks the sender.
 
+mod board;
+
+pub use board::{AnswerError, Board, Refused};
+
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::{pipe, read, write};
+use stablehand_core::actor::Actor;
+use stablehand_core::id::TurnId;
 use stablehand_core::speak::{Answer, Prompt};
 use stablehand_core::terminal::TerminalSize;
 use stablehand_policy::RuleRef;
@@ -28,15 +34,22 @@ pub enum Request {
     /// Whoever read our output is gone.
     ReaderGone,
     /// A further prompt, in a conversation. It waits until the turn that is on is over.
-    Prompt(Prompt),
+    Prompt(TurnRequest),
     /// End the turn, not the process; where the agent cannot, the process.
-    Cancel,
+    Cancel {
+        /// Which turn; the one that is on where absent. One that waits never begins.
+        turn: Option<TurnId>,
+        /// Who wants that.
+        by: Actor,
+    },
     /// An answer to a question of the agent.
     Answer {
         /// The id that it was asked under.
         id: String,
         /// The answer.
         answer: Answer,
+        /// Who answers.
+        by: Actor,
     },
     /// Somebody answered "always": a rule was written, and the gate has it. To be put on record.
     RuleWritten {
@@ -56,11 +69,30 @@ pub enum Request {
     Resize(TerminalSize),
 }
 
+/// A prompt with the turn that it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnRequest {
+    /// The turn.
+    pub turn: TurnId,
+    /// Who prompts.
+    pub by: Actor,
+    /// The prompt.
+    pub prompt: Prompt,
+}
+
 /// Speaks to a driver.
-pub type Control = Sender<Request>;
+#[derive(Clone, Debug)]
+pub struct Control {
+    queue: Sender<Request>,
+    board: Board,
+}
 
 /// What a driver listens to.
-pub type Requests = Receiver<Request>;
+#[derive(Debug)]
+pub struct Requests {
+    queue: Receiver<Request>,
+    board: Board,
+}
 
 /// The sending end.
 #[derive(Debug)]
@@ -80,7 +112,73 @@ pub struct Receiver<T> {
 
 /// A pair of ends for requests.
 pub fn control() -> std::io::Result<(Control, Requests)> {
-    channel()
+    let (sender, receiver) = channel()?;
+    let board = Board::default();
+    let requests = Requests { queue: receiver, board: board.clone() };
+    Ok((Control { queue: sender, board }, requests))
+}
+
+impl Control {
+    /// Sends a request that needs no answer.
+    pub fn send(&self, request: Request) {
+        self.queue.send(request);
+    }
+
+    /// Hands a prompt on; its turn begins when those before it are over.
+    pub fn prompt(&self, prompt: Prompt, by: Actor) -> Result<TurnId, Refused> {
+        let posted = self.board.lock();
+        if let Some(why) = posted.refuses {
+            return Err(why);
+        }
+        let turn = crate::new_turn_id();
+        self.queue.send(Request::Prompt(TurnRequest { turn, by, prompt }));
+        Ok(turn)
+    }
+
+    /// Answers an approval. The first valid answer wins.
+    pub fn answer(&self, id: &str, answer: Answer, by: Actor) -> Result<(), AnswerError> {
+        let claimed = self.board.claim(id, &by);
+        // An answer that does not count is on record too.
+        self.queue.send(Request::Answer { id: id.to_owned(), answer, by });
+        claimed
+    }
+
+    /// What the session can be asked.
+    pub fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// Set where a stop is on its way, by a caller that may do no more than that, such as a handler
+    /// of signals. Until the stop is here, nothing is allowed.
+    pub fn alarm(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.queue.alarm)
+    }
+}
+
+impl Requests {
+    /// What the session can be asked.
+    pub fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// Ends it all: no prompt is accepted from now on. Returns those that never got their turn.
+    pub fn close(&self) -> Vec<TurnRequest> {
+        self.board.refuse_prompts(Refused::Over);
+        let prompt = |request: &Request| matches!(request, Request::Prompt(_));
+        std::iter::from_fn(|| match self.queue.take(prompt) {
+            Some(Request::Prompt(request)) => Some(request),
+            _ => None,
+        })
+        .collect()
+    }
+}
+
+impl std::ops::Deref for Requests {
+    type Target = Receiver<Request>;
+
+    fn deref(&self) -> &Receiver<Request> {
+        &self.queue
+    }
 }
 
 /// A pair of ends for anything that is to be waited for together with other descriptors.
@@ -114,14 +212,6 @@ impl<T> Sender<T> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(what);
         // A full pipe has already woken whoever listens.
         let _woken = write(&*self.wake, b"x");
-    }
-}
-
-impl<T> Sender<T> {
-    /// Set where a stop is on its way, by whoever may do no more than that, such as a handler of
-    /// signals. Until the stop is here, nobody is told yes.
-    pub fn alarm(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.alarm)
     }
 }
 

@@ -44,6 +44,7 @@ use crate::control::Requests;
 use crate::keeper::{Keeper, KeeperProgram, Launch, SpawnError};
 use crate::log::Log;
 use crate::recovery::{self, Tries};
+use crate::session::Turns;
 use crate::sink::PassThrough;
 pub use stablehand_core::facts::{Facts, Progress};
 
@@ -92,6 +93,8 @@ const SUSPENSION: Duration = Duration::from_secs(5);
 pub struct RunSpec {
     /// Our id of it.
     pub run: RunId,
+    /// A client of the agent's own speaks to it.
+    pub is_relayed: bool,
     /// The agent's name.
     pub agent: String,
     /// How its output is read.
@@ -146,7 +149,13 @@ pub struct Faces {
 }
 
 /// Runs an agent from spawn to reaped.
-pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests) -> RunReport {
+pub(crate) fn run(
+    spec: &RunSpec,
+    log: &mut Log,
+    faces: &mut Faces,
+    requests: &Requests,
+    turns: &mut Turns,
+) -> RunReport {
     log.set_time(unix_now());
     let began = log.position();
     // Before anything is started: two agents in one session would write over each other's work.
@@ -217,6 +226,7 @@ pub fn run(spec: &RunSpec, log: &mut Log, faces: &mut Faces, requests: &Requests
                 log,
                 faces,
                 requests,
+                turns,
                 began,
             };
             if let Some(redaction) = driver.log.redaction() {
@@ -244,6 +254,7 @@ struct Driver<'a> {
     log: &'a mut Log,
     faces: &'a mut Faces,
     requests: &'a Requests,
+    turns: &'a mut Turns,
     clock: RunClock,
     monitor: Monitor,
     stdout: StdoutStream,
@@ -345,6 +356,7 @@ impl Driver<'_> {
             survivors: std::mem::take(&mut self.survivors),
             session: self.facts.session.clone(),
             progress: self.facts.progress,
+            result: self.facts.result.clone(),
             verdict: self.judged.take(),
             failure: None,
             usage: self.facts.usage,
@@ -367,7 +379,10 @@ impl Driver<'_> {
             again: false,
         };
         let next = recovery::next(&report, report.tried, self.spec.tries.allowed);
-        report.again = report.continued.is_none() && !matches!(next, recovery::Next::Stop { .. });
+        // A turn that is over is not tried again.
+        report.again = self.turns.is_open()
+            && report.continued.is_none()
+            && !matches!(next, recovery::Next::Stop { .. });
         let report = report.with_last_words(self.log, self.began, self.spec.dialect);
         let report = report.redacted(self.log);
         self.answer_for_agent(&report);

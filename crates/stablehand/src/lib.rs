@@ -18,9 +18,11 @@ pub mod continuation;
 pub mod control;
 pub mod driver;
 pub mod follow;
+pub mod frames;
 pub mod gate;
 pub mod hook_call;
 pub mod hooks;
+pub mod host;
 pub mod keeper;
 pub mod lease;
 pub mod log;
@@ -34,9 +36,9 @@ pub mod surroundings;
 pub mod tree;
 
 pub use agent::{Agent, Mode};
-pub use session::{
-    EventStream, Events, Handle, Outcome, Policy, Session, SessionBuilder, StartError, WaitError,
-};
+pub use frames::{Cursor, Frame, From, Subscription};
+pub use host::Host;
+pub use session::{Handle, Outcome, Policy, Session, SessionSpec, StartError, WaitError};
 pub use stablehand_core as core;
 pub use stablehand_core::event::{Event, EventKind};
 pub use stablehand_core::speak::Answer;
@@ -46,6 +48,21 @@ pub use surroundings::{Surroundings, init};
 /// A new id for a run; later ones sort behind earlier ones.
 pub fn new_run_id() -> core::id::RunId {
     core::id::RunId(uuid::Uuid::now_v7().to_string())
+}
+
+/// A new id for a session; later ones sort behind earlier ones.
+pub fn new_session_key() -> core::id::SessionKey {
+    core::id::SessionKey(uuid::Uuid::now_v7())
+}
+
+/// A new id for a log; later ones sort behind earlier ones.
+pub(crate) fn new_log_id() -> core::id::LogId {
+    core::id::LogId(uuid::Uuid::now_v7())
+}
+
+/// A new id for a turn; later ones sort behind earlier ones.
+pub(crate) fn new_turn_id() -> core::id::TurnId {
+    core::id::TurnId(uuid::Uuid::now_v7())
 }
 
 /// An error with its causes, in one line.

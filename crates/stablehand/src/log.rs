@@ -14,20 +14,22 @@
 //! keep what they cannot write ([`crate::sink::PassThrough::apart`]).
 
 mod file;
+mod glance;
 mod open;
 mod path;
 mod sync;
 mod tail;
 
 pub use file::{LogError, Writer};
+pub use glance::{Glance, LogEnd, LogKind, glance};
 pub use path::PathCell;
 pub use sync::Durability;
-pub use tail::{Fill, Tail};
+pub use tail::{Fill, LogSource, Tail};
 
 use crate::redact::Redaction;
 use serde::Serialize;
 use stablehand_core::event::EventKind;
-use stablehand_core::id::SessionId;
+use stablehand_core::id::{LogId, SessionId};
 use stablehand_core::json::Scan;
 use stablehand_core::line::Line;
 use stablehand_core::record::{self, Level, Stamp, Stream};
@@ -78,6 +80,7 @@ pub struct Log {
     file: File,
     path: PathCell,
     options: LogOptions,
+    id: LogId,
     /// The fields of the first record.
     header: serde_json::Value,
     started: UnixMillis,
@@ -143,6 +146,7 @@ impl Log {
             file,
             path: PathCell::new(path.clone()),
             options,
+            id: crate::new_log_id(),
             header: serde_json::Value::Null,
             started,
             stamp: Stamp::new(started),
@@ -446,6 +450,16 @@ impl Log {
         Tail::new(Arc::clone(&self.shared), position)
     }
 
+    /// The log, to be read by others at any time.
+    pub fn source(&self) -> LogSource {
+        LogSource::new(Arc::clone(&self.shared))
+    }
+
+    /// Our id of this log, as its first record has it.
+    pub fn id(&self) -> LogId {
+        self.id
+    }
+
     /// Says that nothing will follow, and syncs.
     pub fn end(&mut self) {
         self.flush();
@@ -454,6 +468,8 @@ impl Log {
         }
         self.syncer.sync_now();
         self.shared.finish();
+        // Readers of ours may keep the file open; to others it is complete from now on.
+        let _not_marked = self.file.unlock();
     }
 
     fn degrade(&mut self, error: &std::io::Error) {

@@ -151,6 +151,7 @@ mod tests {
             survivors: Vec::new(),
             session: session.map(|id| SessionId(id.into())),
             progress,
+            result: None,
             verdict: None,
             failure: None,
             usage: None,

@@ -72,6 +72,11 @@ impl<S: Show> Redacting<S> {
         self.inner.pause()
     }
 
+    /// The face that it redacts for.
+    pub(crate) fn inner_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
     /// Whom it redacted for.
     pub fn into_inner(self) -> S {
         self.inner

@@ -1,6 +1,6 @@
 //! The whole library in one type: a conversation with an agent, supervised.
 //!
-//! [`Session::builder`] says what is wanted, [`SessionBuilder::start`] starts it, and then there
+//! [`Session::builder`] says what is wanted, [`SessionSpec::start`] starts it, and then there
 //! are two ends: [`Events`], everything that happens, and a [`Handle`], everything that can be said.
 //! Many turns go through one process where the agent can ([`crate::agent::Row::two_way`]), and
 //! through one process each, resumed, where it cannot; whoever reads the events need not care.
@@ -11,23 +11,26 @@
 mod again;
 mod build;
 mod plan;
-mod queue;
 mod runs;
+mod turns;
 
-pub use build::{Policy, SessionBuilder, StartError};
+pub use build::{Policy, SessionSpec, StartError};
 pub use plan::{AgentStart, RunPlan, Start, TerminalWish};
-pub use queue::{EventStream, Events};
 pub use runs::{AllRuns, Asked, Between, Runs};
+pub use turns::end_session;
+pub(crate) use turns::{Turns, end_waiting};
 
 use crate::agent::Agent;
-use crate::control::{Control, Request};
+use crate::control::{AnswerError, Control, Refused, Request};
 use crate::driver::{RunReport, StatusCell, StatusLine};
-use crate::follow::Follower;
+use crate::frames::{Feed, From, Subscription};
 use crate::log::PathCell;
+use stablehand_core::actor::Actor;
 use stablehand_core::event::SessionEnd;
-use stablehand_core::id::SessionId;
+use stablehand_core::id::{SessionId, SessionKey, TurnId};
 use stablehand_core::speak::{Answer, Prompt};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use thiserror::Error;
 
@@ -51,11 +54,11 @@ use thiserror::Error;
 #[derive(Debug)]
 pub struct Session {
     handle: Handle,
-    events: Option<Events>,
+    events: Option<Subscription>,
     thread: Option<JoinHandle<(RunReport, u64)>>,
-    /// Feeds the events; it ends with the log.
-    _follower: Follower,
+    feed: Arc<Feed>,
     log: PathCell,
+    key: SessionKey,
 }
 
 /// What can be said to a running session, from any thread.
@@ -63,6 +66,7 @@ pub struct Session {
 pub struct Handle {
     control: Control,
     status: StatusCell,
+    by: Actor,
 }
 
 /// How a session ended.
@@ -92,8 +96,13 @@ pub enum WaitError {
 
 impl Session {
     /// A session with this agent.
-    pub fn builder(agent: Agent) -> SessionBuilder {
-        SessionBuilder::new(agent)
+    pub fn builder(agent: Agent) -> SessionSpec {
+        SessionSpec::new(agent)
+    }
+
+    /// Our id of it, which stays the same when it is resumed.
+    pub fn key(&self) -> SessionKey {
+        self.key
     }
 
     /// What can be said to it.
@@ -101,21 +110,32 @@ impl Session {
         self.handle.clone()
     }
 
-    /// Everything that happens, from the beginning: a blocking iterator. It need not be read; what
-    /// nobody reads is in the log.
+    /// Everything that happens, from the beginning: a blocking iterator, which goes on where it
+    /// was left. It need not be read; the log has everything.
     pub fn events(&mut self) -> impl Iterator<Item = stablehand_core::Event> {
-        self.events.as_mut().into_iter().flatten()
+        let feed = &self.feed;
+        let subscribe = || Subscription::new(Arc::clone(feed), From::Start);
+        let events = self.events.get_or_insert_with(subscribe);
+        events.map(|frame| frame.event.clone())
     }
 
-    /// Takes the events out, to be read elsewhere: on another thread, or as a stream
-    /// ([`Events::into_stream`]). None where that was done before.
-    pub fn take_events(&mut self) -> Option<Events> {
-        self.events.take()
+    /// The events once more, for another reader: on another thread, or as a stream.
+    pub fn subscribe(&self, from: From) -> Subscription {
+        Subscription::new(Arc::clone(&self.feed), from)
     }
 
     /// Where the log is now. Its name changes once, when the agent has named the session.
     pub fn log(&self) -> PathBuf {
         self.log.get()
+    }
+
+    /// Returns true when the session is over and its tree is gone.
+    pub fn is_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    pub(crate) fn feed(&self) -> Arc<Feed> {
+        Arc::clone(&self.feed)
     }
 
     /// Waits until the session is over: after the turn, or in a conversation after
@@ -143,35 +163,58 @@ impl Drop for Session {
 }
 
 impl Handle {
-    /// A further prompt, in a conversation; it waits until the turn that is on is over.
-    /// Images that the agent does not take ([`Agent::takes_images`]) are named in words instead.
-    pub fn prompt(&self, prompt: impl Into<Prompt>) {
-        self.control.send(Request::Prompt(prompt.into()));
+    /// The same for another actor: what is asked through it is on record as theirs.
+    #[must_use]
+    pub fn acting(&self, by: Actor) -> Handle {
+        Handle { by, ..self.clone() }
+    }
+
+    /// Gives a further prompt, in a conversation; it waits until the turns before it are over.
+    /// Exactly one `turn.ended` follows for the turn that is returned. Images that the agent does
+    /// not take ([`Agent::takes_images`]) are named in words instead.
+    pub fn prompt(&self, prompt: impl Into<Prompt>) -> Result<TurnId, Refused> {
+        self.control.prompt(prompt.into(), self.by.clone())
     }
 
     /// Ends the turn that is on. Where the agent can only be ended as a whole, it is, and the next
     /// prompt resumes its session.
     pub fn cancel(&self) {
-        self.control.send(Request::Cancel);
+        self.control.send(Request::Cancel { turn: None, by: self.by.clone() });
     }
 
-    /// Answers a question, by the id of its `approval.requested`.
-    pub fn answer(&self, id: impl Into<String>, answer: Answer) {
-        self.control.send(Request::Answer { id: id.into(), answer });
+    /// Ends one turn: the one that is on, or one that waits. One that is over stays as it is.
+    pub fn cancel_turn(&self, turn: TurnId) {
+        self.control.send(Request::Cancel { turn: Some(turn), by: self.by.clone() });
+    }
+
+    /// Answers an approval, by the id of its `approval.requested`. The first valid answer wins.
+    pub fn answer(&self, id: &str, answer: Answer) -> Result<(), AnswerError> {
+        self.control.answer(id, answer, self.by.clone())
     }
 
     /// Allows what was asked, this once.
-    pub fn approve(&self, id: impl Into<String>) {
-        self.answer(id, Answer::Allow);
+    pub fn approve(&self, id: &str) -> Result<(), AnswerError> {
+        self.answer(id, Answer::Allow)
     }
 
     /// Denies what was asked, and tells the agent why.
-    pub fn deny(&self, id: impl Into<String>, why: impl Into<String>) {
-        self.answer(id, Answer::Deny { message: why.into() });
+    pub fn deny(&self, id: &str, why: impl Into<String>) -> Result<(), AnswerError> {
+        self.answer(id, Answer::Deny { message: why.into() })
     }
 
-    /// No prompt comes any more: the session ends after those that were given.
+    /// The approvals that wait for an answer.
+    pub fn approvals(&self) -> Vec<String> {
+        self.control.board().waiting()
+    }
+
+    /// The turn that is on.
+    pub fn turn(&self) -> Option<TurnId> {
+        self.control.board().turn()
+    }
+
+    /// Takes no further prompt: the session ends after those that were given.
     pub fn finish(&self) {
+        self.control.board().refuse_prompts(Refused::Finishing);
         self.control.send(Request::Finish);
     }
 
@@ -180,7 +223,7 @@ impl Handle {
         self.control.send(Request::Stop { signal: 15 });
     }
 
-    /// The same in requests, for whoever speaks to single runs as well.
+    /// The same in requests, for callers that speak to single runs as well.
     pub fn control(&self) -> Control {
         self.control.clone()
     }
@@ -190,8 +233,7 @@ impl Handle {
         self.status.clone()
     }
 
-    /// Whoever read what we print is gone: stops everything, as for [`Handle::stop`], and the
-    /// outcome says why.
+    /// Stops everything because the reader of the output is gone; the outcome says so.
     pub fn reader_gone(&self) {
         self.control.send(Request::ReaderGone);
     }

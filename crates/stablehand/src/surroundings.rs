@@ -19,7 +19,7 @@ static INITIALISED: AtomicBool = AtomicBool::new(false);
 ///
 /// An agent is started by a small process of its own, the keeper, which is this program once more:
 /// in that process the call does not return. A program that cannot call this names another one
-/// that does, such as `stablehand`, with [`crate::SessionBuilder::keeper`].
+/// that does, such as `stablehand`, with [`crate::SessionSpec::keeper`].
 #[expect(clippy::exit, reason = "the keeper's life ends here, and nothing else has begun")]
 pub fn init() {
     if std::env::args_os().nth(1).is_some_and(|word| word == KEEPER_ARGUMENT) {

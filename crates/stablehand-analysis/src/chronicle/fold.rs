@@ -229,7 +229,7 @@ impl Fold {
                 run.row.model = model.or_else(|| run.row.model.take());
                 run.row.workspace = cwd.or_else(|| run.row.workspace.take());
             }
-            EventKind::TurnStarted { prompt } => self.turn_started(at, prompt, out),
+            EventKind::TurnStarted { prompt, .. } => self.turn_started(at, prompt, out),
             EventKind::TurnEnded { end, usage, duration_ms, .. } => {
                 run.turn(at, out);
                 if let Some(usage) = &usage {

@@ -64,6 +64,7 @@ pub(super) fn of_turn_end(end: &TurnEnd) -> String {
         TurnEnd::Limit => "a limit of the agent's own was reached".to_owned(),
         TurnEnd::Cancelled => "the turn was cancelled".to_owned(),
         TurnEnd::Failed { message, .. } => with_reason("the turn failed", message),
+        TurnEnd::Stopped { message, .. } => with_reason("the turn was stopped", message),
     }
 }
 

@@ -108,7 +108,7 @@ impl<'r> Fold<'r> {
     pub fn new(redactor: Option<&'r Redactor>) -> Self {
         Fold {
             // The first record says which dialect it is.
-            reader: EventReader::new(Dialect::DEFAULT, Depth::Full),
+            reader: EventReader::new(Dialect::DEFAULT, Depth::Full).of_runs(),
             words: Words::new(redactor),
             quiet: Quiet::new(SILENCE_MS),
             gaps: Vec::new(),

@@ -113,6 +113,7 @@ pub(super) fn turn_end(end: &TurnEnd) -> (Tone, String) {
         TurnEnd::Failed { failure, message } => {
             (Tone::Bad, format!("failed ({}): {message}", word(failure)))
         }
+        TurnEnd::Stopped { message, .. } => (Tone::Bad, format!("stopped: {message}")),
     }
 }
 

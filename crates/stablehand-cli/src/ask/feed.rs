@@ -1,31 +1,24 @@
-//! From the events of a run to questions: which are for whoever answers, and what they are about.
-//!
-//! Where a policy rules, the agent's own question is no question yet: it is one when the policy hands
-//! it on, which has the reason with it. What a call would change may have been told before it.
+//! Hands the approvals among the events of a session to the thread that asks.
 
 use stablehand::control::Sender;
 use stablehand::follow::Show;
 use stablehand_core::Event;
-use stablehand_core::event::{EventKind, ItemBody, Tool};
-use std::collections::VecDeque;
+use stablehand_core::event::{EventKind, Tool};
 use std::io;
 use std::sync::mpsc::SyncSender;
 
-/// So many calls and questions are remembered for their details.
-const MOST: usize = 64;
-
-/// What whoever asks must know.
+/// What the thread that asks must know.
 #[derive(Debug)]
 pub(crate) enum Note {
     /// A process was started.
     Began,
     /// A question waits.
     Asked(Box<Question>),
-    /// One was answered, by whomever.
+    /// One was answered.
     Resolved(Box<Resolved>),
     /// The turn or the run is over, and every question with it.
     Over,
-    /// Somebody wants the terminal: to be told when no question is on it.
+    /// Another thread wants the terminal, and waits to be told when no question is on it.
     Rest(SyncSender<()>),
     /// Nothing comes any more.
     End,
@@ -53,97 +46,53 @@ pub(crate) struct Resolved {
     pub(crate) event: Event,
 }
 
+impl Note {
+    /// What an event means for the thread that asks.
+    pub(crate) fn of(event: &Event) -> Option<Note> {
+        match &event.event {
+            EventKind::ProcessSpawned { .. } => Some(Note::Began),
+            EventKind::ApprovalRequested { id, what, options, tool, why, waits: true, .. } => {
+                Some(Note::Asked(Box::new(Question {
+                    id: id.clone(),
+                    what: what.clone(),
+                    options: options.clone(),
+                    tool: tool.clone(),
+                    why: why.clone(),
+                    event: event.clone(),
+                })))
+            }
+            EventKind::ApprovalResolved { id, choice, by } => {
+                Some(Note::Resolved(Box::new(Resolved {
+                    id: id.clone(),
+                    choice: choice.to_string(),
+                    by: by.to_string(),
+                    event: event.clone(),
+                })))
+            }
+            EventKind::TurnResult { .. }
+            | EventKind::TurnEnded { .. }
+            | EventKind::ProcessExited { .. }
+            | EventKind::RunEnded { .. } => Some(Note::Over),
+            _ => None,
+        }
+    }
+}
+
 /// Where events go in.
 #[derive(Debug)]
 pub struct Feed {
     notes: Sender<Note>,
-    ruled: bool,
-    /// Whether it is told before anybody is shown anything: the answer to a question may come the
-    /// moment that the question is read.
+    /// Whether it comes before the view: a program may answer a question the moment it reads it.
     is_first: bool,
-    /// Calls that have begun.
-    calls: VecDeque<Tool>,
-    /// What questions that were not handed on are about.
-    heard: VecDeque<(String, Tool)>,
 }
 
 impl Feed {
-    pub(crate) fn new(notes: Sender<Note>, ruled: bool, is_first: bool) -> Feed {
-        Feed { notes, ruled, is_first, calls: VecDeque::new(), heard: VecDeque::new() }
-    }
-
-    /// Whether the event begins or ends a question; then what was shown before it is to be seen first.
-    pub fn concerns(&self, event: &Event) -> bool {
-        matches!(
-            event.event,
-            EventKind::ApprovalRequested { .. } | EventKind::ApprovalResolved { .. }
-        )
-    }
-
-    /// Takes the next event.
-    pub fn event(&mut self, event: &Event) {
-        match &event.event {
-            EventKind::ProcessSpawned { .. } => {
-                self.calls.clear();
-                self.heard.clear();
-                self.notes.send(Note::Began);
-            }
-            EventKind::ItemStarted { item } => {
-                if let ItemBody::Tool(tool) = &item.body {
-                    push(&mut self.calls, (**tool).clone());
-                }
-            }
-            EventKind::ApprovalRequested { .. } => self.asked(event.clone()),
-            EventKind::ApprovalResolved { id, choice, by } => {
-                self.notes.send(Note::Resolved(Box::new(Resolved {
-                    id: id.clone(),
-                    choice: choice.clone(),
-                    by: by.clone(),
-                    event: event.clone(),
-                })));
-            }
-            EventKind::TurnEnded { .. }
-            | EventKind::ProcessExited { .. }
-            | EventKind::SessionEnded { .. } => self.notes.send(Note::Over),
-            _ => {}
-        }
-    }
-
-    fn asked(&mut self, mut event: Event) {
-        let EventKind::ApprovalRequested { id, call, what, options, tool, why } = &mut event.event
-        else {
-            return;
-        };
-        let begun = self.calls.iter().find(|known| Some(&known.call) == call.as_ref());
-        let heard = self.heard.iter().find(|(known, _)| known == id).map(|(_, tool)| tool);
-        let told = [tool.as_deref(), heard, begun];
-        let diff = told.into_iter().flatten().find_map(|tool| tool.diff.clone());
-        if tool.is_none() {
-            *tool = heard.or(begun).cloned().map(Box::new);
-        }
-        if let Some(tool) = tool {
-            tool.diff = diff;
-        }
-        if self.ruled && why.is_none() {
-            if let Some(tool) = tool {
-                push(&mut self.heard, (id.clone(), (**tool).clone()));
-            }
-            return;
-        }
-        let (id, what, options) = (id.clone(), what.clone(), options.clone());
-        let (tool, why) = (tool.clone(), why.clone());
-        self.notes.send(Note::Asked(Box::new(Question { id, what, options, tool, why, event })));
+    pub(crate) fn new(notes: Sender<Note>, is_first: bool) -> Feed {
+        Feed { notes, is_first }
     }
 }
 
-fn push<T>(list: &mut VecDeque<T>, what: T) {
-    if list.len() == MOST {
-        list.pop_front();
-    }
-    list.push_back(what);
-}
-
-/// A face, and whoever asks beside it: what belongs before a question to a person is shown before it.
+/// A view, and the thread that asks beside it: what belongs before a question is shown before it.
 pub struct Told {
     face: Option<Box<dyn Show>>,
     feed: Option<Feed>,
@@ -164,19 +113,22 @@ impl std::fmt::Debug for Told {
 
 impl Show for Told {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        if let Some(feed) = self.feed.as_mut().filter(|feed| feed.is_first) {
-            feed.event(event);
+        let mut note = self.feed.as_ref().and_then(|_| Note::of(event));
+        if let Some(feed) = self.feed.as_ref().filter(|feed| feed.is_first) {
+            note.take().into_iter().for_each(|note| feed.notes.send(note));
         }
+        let is_question = matches!(
+            event.event,
+            EventKind::ApprovalRequested { .. } | EventKind::ApprovalResolved { .. }
+        );
         if let Some(face) = &mut self.face {
             face.event(event)?;
-        }
-        if let Some(feed) = &mut self.feed {
-            if let Some(face) = self.face.as_mut().filter(|_| feed.concerns(event)) {
+            if is_question && self.feed.is_some() {
                 face.pause()?;
             }
-            if !feed.is_first {
-                feed.event(event);
-            }
+        }
+        if let (Some(feed), Some(note)) = (&self.feed, note) {
+            feed.notes.send(note);
         }
         Ok(())
     }

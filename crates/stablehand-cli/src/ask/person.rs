@@ -3,6 +3,7 @@
 //! Owns the order of the questions and the keys. How they look is `show`'s, the terminal's modes are
 //! `keyboard`'s; everything else that is printed is kept back by the screen meanwhile.
 
+use super::FACE;
 use super::feed::{Note, Question, Resolved};
 use super::keyboard::{Keyboard, Typed, key};
 use super::show::{self, Style};
@@ -13,6 +14,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand::Answer;
 use stablehand::control::{Control, Receiver, Request};
 use stablehand::gate::Gate;
+use stablehand_core::actor::Actor;
 use stablehand_core::text::plain;
 use stablehand_policy::Action;
 use std::collections::VecDeque;
@@ -159,7 +161,9 @@ impl Person {
 
     fn answer(&mut self, question: Question, answer: Answer) {
         let id = question.id.clone();
-        self.control.send(Request::Answer { id: id.clone(), answer });
+        let by = Actor::person(FACE);
+        // A refusal shows as an answer that is not taken.
+        let _refused = self.control.answer(&id, answer, by);
         let began = Instant::now();
         while began.elapsed() < TAKEN && !self.attention.is_stopping() {
             while let Some(note) = self.notes.next() {

@@ -21,6 +21,7 @@ use stablehand::Answer;
 use stablehand::control::{Control, Receiver, Request};
 use stablehand::gate::Gate;
 use stablehand_core::Event;
+use stablehand_core::actor::Actor;
 use stablehand_core::event::Tool;
 use stablehand_core::text::excerpt;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -279,8 +280,8 @@ impl Program {
             },
             (Word::Always, _) => self.always(&id)?,
         };
-        self.control.send(Request::Answer { id, answer });
-        Ok(())
+        let by = Actor::program("approve-fd");
+        self.control.answer(&id, answer, by).map_err(|error| error.to_string())
     }
 
     fn always(&self, id: &str) -> Result<Answer, String> {

@@ -8,7 +8,7 @@ use super::Surface;
 use crate::screen::Screen;
 use stablehand::follow::Show;
 use stablehand_core::Event;
-use stablehand_core::event::{EventKind, ItemBody, Outcome, TextRole, Tool, ToolInput};
+use stablehand_core::event::{Choice, EventKind, ItemBody, Outcome, TextRole, Tool, ToolInput};
 use stablehand_core::id::{CallId, ItemId, RunId};
 use stablehand_core::text::plain;
 use stablehand_core::time::UnixMillis;
@@ -75,7 +75,10 @@ impl<S: Surface> TextView<S> {
         self
     }
 
-    fn begin_run(&mut self, run: &RunId) {
+    fn begin_if_new(&mut self, run: &RunId) {
+        if self.run.as_ref() == Some(run) {
+            return;
+        }
         self.end_line();
         if self.run.replace(run.clone()).is_some() {
             self.buffer.push('\n');
@@ -114,10 +117,8 @@ impl<S: Surface> TextView<S> {
         }
     }
 
-    fn tool_started(&mut self, tool: &Tool, at: Option<UnixMillis>) {
-        if let Some(at) = at {
-            self.started.insert(tool.call.clone(), at);
-        }
+    fn tool_started(&mut self, tool: &Tool, at: UnixMillis) {
+        self.started.insert(tool.call.clone(), at);
         let line = match &tool.input {
             ToolInput::Command { command, .. } => format!("⏳ `{}`", one_line(command)),
             _ if tool.headline().is_empty() => format!("⏳ {}", one_line(&tool.name)),
@@ -126,10 +127,10 @@ impl<S: Surface> TextView<S> {
         self.line(&line);
     }
 
-    fn tool_completed(&mut self, tool: &Tool, at: Option<UnixMillis>) {
+    fn tool_completed(&mut self, tool: &Tool, at: UnixMillis) {
         // By the log's clock: live and years later it took as long.
         let began = self.started.remove(&tool.call);
-        let measured = began.zip(at).map(|(began, at)| at.since(began));
+        let measured = began.map(|began| at.since(began));
         let spent = tool.duration_ms.map(Duration::from_millis).or(measured);
         let line = match &tool.input {
             ToolInput::Command { command, .. } => shell_line(command, spent, tool),
@@ -179,12 +180,14 @@ fn other_line(tool: &Tool) -> String {
 }
 
 /// What was decided about a call before it ran, and by whom.
-fn resolved(what: &str, choice: &str, by: &str) -> String {
+fn resolved(what: &str, choice: &Choice, by: &str) -> String {
     let by = one_line(by);
     match choice {
-        "allow" | "allow_always" | "allow_with" => format!("✓ allowed: {what} (by {by})"),
-        "deny" => format!("✗ denied: {what} (by {by})"),
-        other => format!("? {what}: {} (by {by})", one_line(other)),
+        Choice::Allow | Choice::AllowAlways | Choice::AllowWith => {
+            format!("✓ allowed: {what} (by {by})")
+        }
+        Choice::Deny => format!("✗ denied: {what} (by {by})"),
+        other => format!("? {what}: {} (by {by})", one_line(other.as_str())),
     }
 }
 
@@ -212,12 +215,16 @@ impl<S: Surface> Show for TextView<S> {
         let has_text = self.unsaid.has_text();
         let result = self.unsaid.take(&event.event).filter(|_| self.results || !has_text);
         match &event.event {
-            EventKind::ProcessSpawned { .. } => self.begin_run(&event.run),
-            // What an agent wrote down itself begins without a process.
-            EventKind::SessionStarted { .. } if self.run.as_ref() != Some(&event.run) => {
-                self.begin_run(&event.run);
+            EventKind::TurnStarted { prompt, .. } => {
+                self.begin_if_new(&event.run);
+                if let Some(prompt) = prompt.as_deref().filter(|_| self.prompts) {
+                    self.prompt(prompt);
+                }
             }
-            EventKind::TurnStarted { prompt: Some(prompt) } if self.prompts => self.prompt(prompt),
+            // What an agent wrote down itself begins without a process.
+            EventKind::ProcessSpawned { .. } | EventKind::SessionStarted { .. } => {
+                self.begin_if_new(&event.run);
+            }
             EventKind::ItemDelta { id, role: TextRole::Message, text } => {
                 self.shown = Some(*id);
                 self.say(text);
@@ -232,7 +239,7 @@ impl<S: Surface> Show for TextView<S> {
                 }
                 ItemBody::Tool(tool) if tool.name.is_empty() => {}
                 ItemBody::Tool(tool) => {
-                    self.tool_completed(tool, UnixMillis::from_rfc3339(&event.at));
+                    self.tool_completed(tool, event.at);
                 }
                 ItemBody::Notice { text, .. } => self.line(&format!("! {}", one_line(text))),
                 ItemBody::FileChange { path, diff } => {
@@ -257,7 +264,7 @@ impl<S: Surface> Show for TextView<S> {
                 if let ItemBody::Tool(tool) = &item.body
                     && !tool.name.is_empty()
                 {
-                    self.tool_started(tool, UnixMillis::from_rfc3339(&event.at));
+                    self.tool_started(tool, event.at);
                 }
             }
             EventKind::ApprovalRequested { id, what, .. } => {
@@ -267,7 +274,7 @@ impl<S: Surface> Show for TextView<S> {
             }
             EventKind::ApprovalResolved { id, choice, by } => {
                 if let Some(what) = self.asked.remove(id) {
-                    self.line(&resolved(&what, choice, by));
+                    self.line(&resolved(&what, choice, by.by.as_str()));
                 }
             }
             EventKind::HookReceived { .. } => self.hooked = true,
@@ -275,7 +282,7 @@ impl<S: Surface> Show for TextView<S> {
                 let (prompt, by) = (one_line(prompt), one_line(by));
                 self.line(&format!("↻ {prompt} ({count} of {max}, by {by})"));
             }
-            EventKind::TurnEnded { .. } => {
+            EventKind::TurnResult { .. } | EventKind::TurnEnded { .. } => {
                 self.asked.clear();
                 if let Some(text) = result {
                     self.end_line();

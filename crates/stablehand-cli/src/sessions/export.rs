@@ -10,7 +10,6 @@ mod markdown;
 mod words;
 
 use super::find::Found;
-use super::glance::Glance;
 use super::play::{SecretArgs, play, still_there};
 use super::read::LogArgs;
 use super::story::Story;
@@ -18,6 +17,7 @@ use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::render::{EventLines, Surface};
+use stablehand::log::Glance;
 use stablehand_core::text::plain;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

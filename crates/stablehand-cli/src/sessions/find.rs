@@ -4,11 +4,12 @@
 //! where it cannot be used, all of them are: a wrong or missing answer is never the index's.
 
 use super::fresh::{self, Pace};
-use super::glance::{Glance, glance, moment};
 use super::imported::Imported;
 use super::read::lines_of;
+use super::when::moment;
 use crate::env::Env;
 use crate::failure::Failure;
+use stablehand::log::Glance;
 use stablehand_core::id::SessionId;
 use stablehand_core::json::Value;
 use stablehand_core::record::Record;
@@ -379,6 +380,13 @@ fn runs_of(log: &Path) -> Result<Vec<String>, Failure> {
         Ok(())
     })?;
     Ok(runs)
+}
+
+/// Looks at both ends of a log.
+pub(super) fn glance(log: &Path) -> Result<Glance, Failure> {
+    stablehand::log::glance(log).map_err(|error| {
+        Failure::new(format!("failed to read the log `{}`: {error}", log.display()))
+    })
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 //! Owns how such a session is named and what cannot be asked of it. Files are read by
 //! `stablehand_store`, and what stands in them is core's.
 
-use super::glance::{End, Glance, Kind};
 use crate::failure::Failure;
 use stablehand::log::Writer;
+use stablehand::log::{Glance, LogEnd, LogKind};
 use stablehand_core::Event;
 use stablehand_core::event::{EventKind, Origin};
 use stablehand_core::id::{RunId, Seq, SessionId};
@@ -39,8 +39,10 @@ impl Imported {
         let first = self.runs.first();
         let newest = |part: fn(&Named) -> Option<String>| self.runs.iter().rev().find_map(part);
         Glance {
-            kind: Kind::Transcript,
+            kind: LogKind::Transcript,
             log: first.map(|run| run.path.clone()).unwrap_or_default(),
+            id: None,
+            key: None,
             agent: first.map(|run| run.agent.clone()),
             dialect: first.and_then(|run| run.original.as_ref()?.source.dialect()),
             session: newest(|run| run.session.clone()).map(SessionId),
@@ -49,7 +51,7 @@ impl Imported {
             cwd: self.runs.iter().find_map(|run| run.workspace.clone()),
             title: self.runs.iter().find_map(|run| run.title.clone()),
             began: first.map(|run| run.started),
-            end: first.and_then(|run| run.outcome.clone()).map(|outcome| End {
+            end: first.and_then(|run| run.outcome.clone()).map(|outcome| LogEnd {
                 outcome,
                 text: "that is how its last turn ended; nobody watched it".to_owned(),
                 elapsed_ms: None,

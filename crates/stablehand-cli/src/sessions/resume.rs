@@ -5,10 +5,11 @@
 //! all of its flags.
 
 use super::find;
+use super::find::glance;
 use super::fresh::{self, Pace};
-use super::glance::{Glance, glance, moment};
 use super::imported::Imported;
 use super::pick::{self, Choice};
+use super::when::moment;
 use crate::ask::keyboard::Keyboard;
 use crate::choice::{ChoiceArgs, agent_named};
 use crate::env::Env;
@@ -18,6 +19,7 @@ use crate::main_stablehand::PROGRAM;
 use crate::run::{self, RunArgs};
 use stablehand::Agent;
 use stablehand::agent::BY_COMMAND;
+use stablehand::log::Glance;
 use stablehand_core::Dialect;
 use stablehand_core::text::{excerpt, plain};
 use stablehand_core::time::UnixMillis;

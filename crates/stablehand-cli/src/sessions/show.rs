@@ -1,10 +1,11 @@
 //! `sessions show`: one log, or one imported session, as a transcript, as the agent's bytes, as events, or as the list of its
 //! tools or of what was asked and decided.
 
-use super::glance::{Glance, Kind, glance, moment};
+use super::find::glance;
 use super::play::{SecretArgs, play, still_there};
 use super::read::{LogArgs, each_line, warn};
 use super::story::Story;
+use super::when::moment;
 use super::{approvals, tools};
 use crate::env::Env;
 use crate::failure::Failure;
@@ -13,6 +14,7 @@ use crate::manage::{Look, Paint, Table};
 use crate::render::{EventLines, TextView};
 use crate::screen::Screen;
 use stablehand::log::Writer;
+use stablehand::log::{Glance, LogKind};
 use stablehand_analysis::ledger::Ledger;
 use stablehand_core::record::{Record, Stream};
 use stablehand_core::time::human;
@@ -111,8 +113,8 @@ fn head(seen: &Glance, paint: Paint) -> String {
     line("session", seen.session.as_ref().map(|session| session.0.clone()));
     line("began", seen.began.map(moment));
     let file = match seen.kind {
-        Kind::Log => "log",
-        Kind::Transcript => "imported",
+        LogKind::Log => "log",
+        LogKind::Transcript => "imported",
     };
     line(file, Some(seen.log.display().to_string()));
     table.render(paint, 0) + "\n"

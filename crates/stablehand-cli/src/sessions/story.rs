@@ -7,7 +7,7 @@ use stablehand::follow::Show;
 use stablehand_core::Event;
 use stablehand_core::event::{
     EndedBy, EventKind, Health, Item, ItemBody, NoticeLevel, SessionEnd, TextRole, Todo, Tokens,
-    Tool, TurnEnd,
+    Tool, TurnEnd, Usage,
 };
 use stablehand_core::id::{ItemId, RunId};
 use stablehand_core::time::UnixMillis;
@@ -27,6 +27,10 @@ pub(super) struct Story {
     asked: HashMap<String, usize>,
     /// The present run.
     run: Option<RunId>,
+    /// The agent has reported a result in the turn that is on.
+    has_result: bool,
+    /// The present run is over.
+    has_ended: bool,
     /// What was said in the turn, so that a result does not say it again.
     unsaid: Unsaid,
 }
@@ -179,7 +183,28 @@ impl Story {
         !run.0.is_empty() && self.run.as_ref() != Some(run)
     }
 
+    /// The command line of a run that began with its prompt.
+    fn started_by(&mut self, argv: &[String]) {
+        for entry in self.entries.iter_mut().rev() {
+            if let What::Began { argv: known, .. } = &mut entry.what {
+                return argv.clone_into(known);
+            }
+        }
+    }
+
+    fn rested(
+        &mut self,
+        at: UnixMillis,
+        end: &TurnEnd,
+        usage: Option<&Usage>,
+        duration_ms: Option<u64>,
+    ) {
+        let (end, usage) = (end.clone(), usage.map(|usage| *usage.tokens()));
+        self.add(at, What::Rested { end, usage, duration_ms });
+    }
+
     fn begin_run(&mut self, run: &RunId, argv: &[String], at: UnixMillis) {
+        (self.has_result, self.has_ended) = (false, false);
         self.open.clear();
         self.asked.clear();
         self.run = Some(run.clone());
@@ -208,17 +233,23 @@ impl Story {
     }
 
     fn take(&mut self, event: &Event) {
-        let at = UnixMillis::from_rfc3339(&event.at).unwrap_or_default();
+        let at = event.at;
         if let Some(text) = self.unsaid.take(&event.event) {
             self.add(at, What::Said(text.to_owned()));
         }
         match &event.event {
-            EventKind::ProcessSpawned { argv, .. } => self.begin_run(&event.run, argv, at),
+            EventKind::ProcessSpawned { argv, .. } if self.is_new(&event.run) => {
+                self.begin_run(&event.run, argv, at);
+            }
+            EventKind::ProcessSpawned { argv, .. } => self.started_by(argv),
             // What an agent wrote down itself begins without a process.
             EventKind::SessionStarted { .. } if self.is_new(&event.run) => {
                 self.begin_run(&event.run, &[], at);
             }
-            EventKind::TurnStarted { prompt: Some(prompt) } => {
+            EventKind::TurnStarted { prompt: Some(prompt), .. } => {
+                if self.is_new(&event.run) {
+                    self.begin_run(&event.run, &[], at);
+                }
                 self.add(at, What::Prompt(prompt.clone()));
             }
             EventKind::ItemStarted { item } => self.began(item, at),
@@ -227,7 +258,9 @@ impl Story {
             EventKind::ApprovalRequested { id, what, why, .. } => {
                 self.asked(id, what, why.as_deref(), at);
             }
-            EventKind::ApprovalResolved { id, choice, by } => self.answered(id, choice, by, at),
+            EventKind::ApprovalResolved { id, choice, by } => {
+                self.answered(id, choice.as_str(), by.by.as_str(), at);
+            }
             EventKind::TurnContinued { prompt, by, .. } => {
                 self.add(at, What::Continued { prompt: prompt.clone(), by: by.clone() });
             }
@@ -246,12 +279,23 @@ impl Story {
             EventKind::Unrecognized { excerpt, .. } => {
                 self.add(at, What::Unread(excerpt.clone()));
             }
-            EventKind::TurnEnded { end, usage, duration_ms, .. } => {
-                let (end, usage) = (end.clone(), usage.map(|usage| *usage.tokens()));
-                self.add(at, What::Rested { end, usage, duration_ms: *duration_ms });
+            EventKind::TurnResult { end, usage, duration_ms, .. } => {
+                self.has_result = true;
+                self.rested(at, end, usage.as_ref(), *duration_ms);
             }
-            EventKind::SessionEnded { end, ended_by, .. } => {
-                self.add(at, What::Ended { end: *end, by: *ended_by });
+            // Unless the agent has said so itself.
+            EventKind::TurnEnded { end, usage, duration_ms, .. }
+                if !std::mem::take(&mut self.has_result) =>
+            {
+                self.rested(at, end, usage.as_ref(), *duration_ms);
+            }
+            EventKind::RunEnded { end, ended_by, .. }
+            | EventKind::SessionEnded { end, ended_by, .. } => {
+                // The end of a session is that of its last run.
+                if !self.has_ended {
+                    self.add(at, What::Ended { end: *end, by: *ended_by });
+                }
+                self.has_ended = true;
             }
             _ => {}
         }

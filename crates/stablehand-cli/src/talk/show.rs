@@ -3,10 +3,10 @@
 use crate::ask::{Feed, Told};
 use crate::render::{EventLines, TextView};
 use crate::screen::Screen;
-use crate::talk::turn::{EndOfTurn, TurnWatch};
 use stablehand::control::Sender;
 use stablehand::follow::Show;
-use stablehand::{Events, Handle};
+use stablehand::{Handle, Subscription};
+use stablehand_core::event::EventKind;
 use std::io;
 use std::thread::JoinHandle;
 
@@ -34,10 +34,9 @@ pub(super) enum Note {
 pub(super) fn start(
     shows: Shows,
     screen: Screen,
-    events: Option<Events>,
+    events: Subscription,
     notes: Sender<Note>,
     handle: Handle,
-    ends: EndOfTurn,
     feed: Option<Feed>,
 ) -> io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("events".into()).spawn(move || {
@@ -47,32 +46,24 @@ pub(super) fn start(
             Shows::Quiet => None,
         };
         let mut face = Told::new(face, feed);
-        if let Some(events) = events {
-            // Nobody reads standard output any more: nobody wants the rest of the answer either.
-            if follow(events, &mut face, &notes, ends).is_err() {
-                handle.reader_gone();
-            }
+        // A reader of standard output that is gone does not want the rest of the answer either.
+        if follow(events, &mut face, &notes).is_err() {
+            handle.reader_gone();
         }
         notes.send(Note::Over);
     })
 }
 
-fn follow(
-    mut events: Events,
-    face: &mut Told,
-    notes: &Sender<Note>,
-    ends: EndOfTurn,
-) -> io::Result<()> {
-    let mut turn = TurnWatch::new(ends);
+fn follow(mut events: Subscription, face: &mut Told, notes: &Sender<Note>) -> io::Result<()> {
     loop {
         let mut next = events.try_next();
         if next.is_none() {
             face.pause()?;
             next = events.next();
         }
-        let Some(event) = next else { return Ok(()) };
-        face.event(&event)?;
-        if turn.is_over(&event) {
+        let Some(frame) = next else { return Ok(()) };
+        face.event(&frame.event)?;
+        if matches!(frame.event.event, EventKind::TurnEnded { .. }) {
             face.pause()?;
             notes.send(Note::TurnOver);
         }

@@ -51,7 +51,9 @@ fn all_turns_are_in_one_log() {
     let log = env.log();
     assert_eq!(log.all("agent_spawned").len(), 3);
     assert_eq!(log.all("agent_exited").len(), 3);
-    assert_eq!(log.last()["msg"], "run_ended");
+    assert_eq!(log.all("run_ended").len(), 3);
+    assert_eq!(log.all("turn_ended").len(), 3);
+    assert_eq!(log.last()["msg"], "session_ended");
 }
 
 #[test]

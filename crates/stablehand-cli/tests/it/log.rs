@@ -50,7 +50,8 @@ fn it_tells_the_run_from_spawn_to_end() {
     assert_eq!(log.one("session_started")["session_id"], "s-1");
     assert_eq!(log.one("agent_exited")["exit_code"], 0);
     assert_eq!(log.stderr_bytes(), b"a warning\n");
-    assert_eq!(log.last()["msg"], "run_ended");
+    let ends = ["agent_exited", "run_ended", "turn_ended", "session_ended"];
+    assert!(log.names().ends_with(&ends), "{:?}", log.names());
     for record in &log.records {
         assert!(record["time"].is_string() && record["level"].is_string(), "{record:?}");
     }

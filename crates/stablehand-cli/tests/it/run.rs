@@ -61,11 +61,21 @@ fn a_killed_run_ends_with_the_last_text_and_the_reason() {
     let env = env("init\nassistant-before-tool Half an answer.\nhang");
     let finished = events(&env).finish();
     finished.assert_code(2);
-    let last = finished.stdout_json().pop().unwrap();
-    assert_eq!(last["event"]["type"], "session.ended");
-    assert_eq!(last["event"]["end"], "hung");
-    assert_eq!(last["event"]["ended_by"], "supervisor");
-    assert_eq!(last["event"]["last_text"], "Half an answer.");
+    let told = finished.stdout_json();
+    let event = |kind: &str| {
+        let found = told.iter().map(|line| &line["event"]).filter(|event| event["type"] == kind);
+        let found: Vec<_> = found.collect();
+        assert_eq!(found.len(), 1, "{kind}: {told:?}");
+        found[0].clone()
+    };
+    assert_eq!(told.last().unwrap()["event"]["type"], "session.ended");
+    for kind in ["run.ended", "session.ended"] {
+        assert_eq!(event(kind)["end"], "hung");
+        assert_eq!(event(kind)["ended_by"], "supervisor");
+    }
+    assert_eq!(event("run.ended")["last_text"], "Half an answer.");
+    let end = &event("turn.ended")["end"];
+    assert_eq!((&end["kind"], &end["verdict"]), (&"stopped".into(), &"idle_after_text".into()));
     assert!(kinds(&finished).iter().any(|kind| kind == "health.changed"));
 }
 

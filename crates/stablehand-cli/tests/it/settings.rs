@@ -91,7 +91,8 @@ fn an_agent_that_is_done_may_rest() {
     let finished = run(&env).flag("--output-format", "events").finish();
     finished.assert_code(0);
     assert_eq!(env.starts(), 2);
-    assert_eq!((count(&finished, "turn.continued"), count(&finished, "session.ended")), (1, 2));
+    assert_eq!((count(&finished, "turn.continued"), count(&finished, "run.ended")), (1, 2));
+    assert_eq!((count(&finished, "turn.ended"), count(&finished, "session.ended")), (1, 1));
     assert!(!env.log().has("not_continued"));
 }
 
@@ -141,8 +142,9 @@ fn in_a_conversation_the_same_process_goes_on() {
                 _ => command.stdin("feed\nand rest\n").finish(),
             };
             finished.assert_code(0);
-            let turns = if subcommand == "run" { 3 } else { 4 };
+            let turns = if subcommand == "run" { 1 } else { 2 };
             assert_eq!(count(&finished, "turn.ended"), turns, "{agent} {subcommand}");
+            assert_eq!(count(&finished, "turn.result"), turns + 2, "{agent} {subcommand}");
             assert_eq!(count(&finished, "turn.continued"), 2, "{agent} {subcommand}");
             let log = env.log();
             assert_eq!(log.all("agent_spawned").len(), 1, "{agent} {subcommand}");
@@ -165,7 +167,8 @@ fn in_a_conversation_of_many_processes_the_next_one_goes_on() {
     user(&env, GO_ON);
     let finished = shim(&env, "talk", "gemini", "plan").stdin("feed\nand rest\n").finish();
     finished.assert_code(0);
-    assert_eq!(count(&finished, "turn.ended"), 4, "{}", finished.stderr);
+    assert_eq!(count(&finished, "turn.ended"), 2, "{}", finished.stderr);
+    assert_eq!(count(&finished, "turn.result"), 4, "{}", finished.stderr);
     assert_eq!(count(&finished, "turn.continued"), 2);
     assert_eq!(env.log().all("agent_spawned").len(), 4);
     env.assert_nobody_left();
@@ -222,9 +225,9 @@ fn context_stands_before_the_first_line_of_a_conversation() {
         finished.assert_code(0);
         let log = env.log();
         let said: Vec<String> = if agent == "gemini" {
-            let lines = finished.stdout_json().into_iter().map(|line| line["event"].clone());
-            let turns = lines.filter(|event| event["type"] == "turn.started");
-            turns.map(|event| event.to_string()).collect()
+            let said = log.raw_bytes();
+            let lines = std::str::from_utf8(&said).unwrap().lines();
+            lines.filter(|line| line.contains(r#""role":"user""#)).map(str::to_owned).collect()
         } else {
             let told = log.all("told").into_iter().filter(|told| told["what"] == "prompt");
             told.map(|told| Value::from(told.clone()).to_string()).collect()

@@ -86,7 +86,7 @@ fn written(real: &Real, id: &str) -> Vec<Session> {
         for (_, event) in transcript.events {
             match &event {
                 EventKind::SessionStarted { native_id, .. } => is_it = native_id.0 == id,
-                EventKind::TurnStarted { prompt } => session.prompts.extend(prompt.clone()),
+                EventKind::TurnStarted { prompt, .. } => session.prompts.extend(prompt.clone()),
                 EventKind::ItemCompleted { item } => {
                     if let ItemBody::Notice { text, .. } = &item.body {
                         eprintln!("noticed: {text}");

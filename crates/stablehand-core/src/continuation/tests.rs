@@ -50,7 +50,7 @@ fn ended(text: Option<&str>) -> EventKind {
 }
 
 fn began() -> EventKind {
-    EventKind::TurnStarted { prompt: None }
+    EventKind::TurnStarted { prompt: None, by: None }
 }
 
 fn rule(when: Option<When>, matches: Option<&str>, max: u32) -> ContinueRule {

@@ -148,11 +148,7 @@ impl AcpDecoder {
                 // The agent does not want to know any more.
                 self.stream.last_type.set("$/cancel_request");
                 let id = params.get("requestId").or_else(|| params.get("id"));
-                out.push(EventKind::ApprovalResolved {
-                    id: id_text(id),
-                    choice: "withdrawn".to_owned(),
-                    by: "agent".to_owned(),
-                });
+                out.push(EventKind::resolved(id_text(id), "withdrawn", "agent"));
             }
             // A question that was put elsewhere is settled.
             b"elicitation/complete" => self.stream.last_type.join(method, b""),

@@ -188,8 +188,7 @@ impl ClaudeDecoder {
                 self.last_type.set("control_cancel_request");
                 let id = fields.get("request_id").and_then(Value::string).unwrap_or_default();
                 if self.calls.withdrawn(&id) {
-                    let (choice, by) = ("cancelled".to_owned(), "agent".to_owned());
-                    out.push(EventKind::ApprovalResolved { id, choice, by });
+                    out.push(EventKind::resolved(id, "cancelled", "agent"));
                 }
             }
             kind => {
@@ -237,7 +236,7 @@ impl ClaudeDecoder {
             self.in_turn = true;
             self.interrupted = false;
             self.error = None;
-            out.push(EventKind::TurnStarted { prompt: None });
+            out.push(EventKind::TurnStarted { prompt: None, by: None });
         }
     }
 
@@ -403,7 +402,7 @@ impl ClaudeDecoder {
         {
             self.turn_is_on(&mut Vec::new());
             let prompt = Some(text.into_owned()).filter(|_| depth == Depth::Full);
-            out.push(EventKind::TurnStarted { prompt });
+            out.push(EventKind::TurnStarted { prompt, by: None });
         } else if !text.is_empty() {
             self.notice(NoticeLevel::Info, text.into_owned(), out);
         }
@@ -436,9 +435,9 @@ impl ClaudeDecoder {
                     options,
                     tool: None,
                     why: None,
+                    waits: false,
                 });
-                let (choice, by) = ("deny".to_owned(), "agent".to_owned());
-                out.push(EventKind::ApprovalResolved { id, choice, by });
+                out.push(EventKind::resolved(id, "deny", "agent"));
             }
             _ => self.tell(system::system(fields), out),
         }

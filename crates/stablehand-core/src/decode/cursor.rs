@@ -204,7 +204,7 @@ impl CursorDecoder {
     fn model_acts(&mut self, out: &mut Vec<EventKind>) {
         if !self.in_turn {
             self.in_turn = true;
-            out.push(EventKind::TurnStarted { prompt: None });
+            out.push(EventKind::TurnStarted { prompt: None, by: None });
         }
     }
 
@@ -220,7 +220,7 @@ impl CursorDecoder {
                 Some(json::text(&self.scratch))
             }
         };
-        out.push(EventKind::TurnStarted { prompt });
+        out.push(EventKind::TurnStarted { prompt, by: None });
     }
 
     #[inline]
@@ -316,11 +316,12 @@ impl CursorDecoder {
                     options: question.options,
                     tool: None,
                     why: None,
+                    waits: false,
                 });
             }
             (b"response", _, Some(response)) => {
                 let (id, choice) = question::response(response);
-                out.push(EventKind::ApprovalResolved { id, choice, by: "agent".to_owned() });
+                out.push(EventKind::resolved(id, choice, "agent"));
             }
             _ => unrecognized(Unrecognized::BadShape, line.bytes, out),
         }

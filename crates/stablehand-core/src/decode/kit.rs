@@ -173,7 +173,7 @@ impl Stream {
             Depth::Skim => None,
             Depth::Full => text.and_then(Value::cut_str),
         };
-        out.push(EventKind::TurnStarted { prompt });
+        out.push(EventKind::TurnStarted { prompt, by: None });
     }
 
     /// The model does something: a turn is on, even where no prompt was echoed.
@@ -181,7 +181,7 @@ impl Stream {
     pub(super) fn model_acts(&mut self, out: &mut Vec<EventKind>) {
         if !self.in_turn {
             self.in_turn = true;
-            out.push(EventKind::TurnStarted { prompt: None });
+            out.push(EventKind::TurnStarted { prompt: None, by: None });
         }
     }
 

@@ -1,8 +1,9 @@
 //! How turns, processes and sessions end.
 
+use super::VerdictKind;
 use serde::{Deserialize, Serialize};
 
-/// How the agent says that a turn ended. Maps one to one onto ACP's stop reasons.
+/// How a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -20,6 +21,13 @@ pub enum TurnEnd {
         /// What kind of failure.
         failure: FailureKind,
         /// The agent's words.
+        message: String,
+    },
+    /// A verdict of ours ended it: the agent hung, or a limit was reached.
+    Stopped {
+        /// Which verdict.
+        verdict: VerdictKind,
+        /// Why, for a person.
         message: String,
     },
 }
@@ -52,6 +60,10 @@ pub enum FailureKind {
     Tool,
     /// Anything else inside the agent.
     Internal,
+    /// The agent ended without a result.
+    NoResult,
+    /// The agent could not be started.
+    NotStarted,
 }
 
 /// The status with which a process ended.

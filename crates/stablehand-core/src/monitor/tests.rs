@@ -88,7 +88,7 @@ impl Run {
 
     /// A session that has been prompted.
     fn begin(&mut self) -> &mut Self {
-        self.event(&session("s")).event(&EventKind::TurnStarted { prompt: None })
+        self.event(&session("s")).event(&EventKind::TurnStarted { prompt: None, by: None })
     }
 
     /// A new message.

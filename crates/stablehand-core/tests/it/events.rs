@@ -6,8 +6,9 @@
 
 use crate::shape::assert_shape;
 use serde_json::Value;
+use stablehand_core::actor::Actor;
 use stablehand_core::event::{
-    EndedBy, Evidence, FailureKind, Health, Item, ItemBody, NoticeLevel, OpenTool, Outcome,
+    Choice, EndedBy, Evidence, FailureKind, Health, Item, ItemBody, NoticeLevel, OpenTool, Outcome,
     ProcessExit, ProcessRow, SessionEnd, TextRole, Todo, TodoStatus, Tokens, Tool, ToolClass,
     ToolInput, ToolKind, TurnEnd, Unrecognized, Usage, VerdictKind,
 };
@@ -148,8 +149,8 @@ fn samples() -> Vec<EventKind> {
             cwd: Some(text()),
             resumed_from: Some(session),
         },
-        EventKind::TurnStarted { prompt: None },
-        EventKind::TurnStarted { prompt: Some(text()) },
+        EventKind::TurnStarted { prompt: None, by: None },
+        EventKind::TurnStarted { prompt: Some(text()), by: Some(Actor::person("terminal")) },
         EventKind::ApprovalRequested {
             id: text(),
             call: None,
@@ -157,8 +158,23 @@ fn samples() -> Vec<EventKind> {
             options: vec![text()],
             tool: None,
             why: None,
+            waits: false,
         },
-        EventKind::ApprovalResolved { id: text(), choice: text(), by: "agent".to_owned() },
+        EventKind::ApprovalRequested {
+            id: text(),
+            call: Some(CallId(text())),
+            what: text(),
+            options: Vec::new(),
+            tool: None,
+            why: Some(text()),
+            waits: true,
+        },
+        EventKind::resolved(text(), text(), "agent"),
+        EventKind::ApprovalResolved {
+            id: text(),
+            choice: Choice::AllowAlways,
+            by: Actor::person("acp"),
+        },
         EventKind::RetryScheduled { attempt: 1, detail: Some(text()) },
         EventKind::ConnectionChanged { state: "reconnecting".to_owned(), attempt: Some(2) },
         EventKind::ProcessSpawned { pid: u32::MAX, argv: vec![text()] },
@@ -176,9 +192,16 @@ fn samples() -> Vec<EventKind> {
         TurnEnd::Limit,
         TurnEnd::Cancelled,
         TurnEnd::Failed { failure, message: text() },
+        TurnEnd::Stopped { verdict: VerdictKind::Idle, message: text() },
     ] {
-        let (text, usage) = (Some(text()), Some(usages()[0]));
-        samples.push(EventKind::TurnEnded { end, text, usage, duration_ms: Some(1) });
+        let (text, usage, duration_ms) = (Some(text()), Some(usages()[0]), Some(1));
+        samples.push(EventKind::TurnResult {
+            end: end.clone(),
+            text: text.clone(),
+            usage,
+            duration_ms,
+        });
+        samples.push(EventKind::TurnEnded { end, text, usage, duration_ms });
     }
     for body in bodies() {
         let item = Item { id: ItemId(7), body };
@@ -209,6 +232,14 @@ fn samples() -> Vec<EventKind> {
         samples.push(EventKind::Unrecognized { why, excerpt: text() });
     }
     for tail in [None, Some(text())] {
+        samples.push(EventKind::RunEnded {
+            end: SessionEnd::Hung,
+            ended_by: EndedBy::Supervisor,
+            last_text: tail.clone(),
+            usage: tail.is_some().then(|| usages()[1]),
+            again: tail.is_some(),
+            stderr_tail: tail.clone(),
+        });
         samples.push(EventKind::SessionEnded {
             end: SessionEnd::Hung,
             ended_by: EndedBy::Supervisor,

@@ -10,7 +10,8 @@ use super::Driver;
 use crate::gate::{Attendance, Gate};
 use serde_json::{Value, json};
 use stablehand_core::Moment;
-use stablehand_core::event::{EventKind, Tool};
+use stablehand_core::actor::{Actor, ActorKind};
+use stablehand_core::event::{Choice, EventKind, Tool};
 use stablehand_core::id::CallId;
 use stablehand_core::monitor::Input;
 use stablehand_core::record::Level;
@@ -18,9 +19,6 @@ use stablehand_core::speak::{Answer, Unanswerable};
 use stablehand_policy::{Action, Decision};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Who answered, where somebody did.
-const PERSON: &str = "person";
 
 /// What becomes of the agent's questions.
 #[derive(Clone, Debug)]
@@ -102,8 +100,8 @@ struct Question {
 }
 
 impl Asked<'_> {
-    /// As an event; the reason is there where a person is to answer.
-    fn event(&self, why: Option<&str>) -> EventKind {
+    /// As an event; `waits` where a person is to answer, with the policy's reason.
+    fn event(&self, waits: bool, why: Option<&str>) -> EventKind {
         EventKind::ApprovalRequested {
             id: self.id.to_owned(),
             call: self.call.cloned(),
@@ -111,6 +109,7 @@ impl Asked<'_> {
             options: self.options.to_vec(),
             tool: self.tool.cloned().map(Box::new),
             why: why.map(str::to_owned),
+            waits,
         }
     }
 }
@@ -150,17 +149,21 @@ impl Driver<'_> {
     /// Judges a question, and answers it or lets it wait.
     pub(super) fn was_asked(&mut self, asked: Asked<'_>, now: Moment) {
         if self.requests.is_alarmed() {
-            return self.answer(asked.id, asked.asker, &deny(STOPPING), "stop");
+            return self.answer(asked.id, asked.asker, &deny(STOPPING), &ActorKind::Stop.into());
         }
         match self.questions.approvals.clone() {
             Approvals::Ask { .. } => {
-                self.announce(&asked);
+                self.announce(&asked, true, None);
                 self.let_wait(&asked, deny("denied: nobody answered in time"), now);
             }
-            Approvals::Allow => self.answer(asked.id, asked.asker, &Answer::Allow, "policy"),
+            Approvals::Allow => {
+                self.announce(&asked, false, None);
+                self.answer(asked.id, asked.asker, &Answer::Allow, &ActorKind::Policy.into());
+            }
             Approvals::Deny => {
+                self.announce(&asked, false, None);
                 let no = deny("denied: nobody is there to ask");
-                self.answer(asked.id, asked.asker, &no, "policy");
+                self.answer(asked.id, asked.asker, &no, &ActorKind::Policy.into());
             }
             Approvals::Policy { gate, attendance } => {
                 let decision = gate.judge_call(asked.tool, asked.arguments, asked.cwd);
@@ -169,13 +172,11 @@ impl Driver<'_> {
         }
     }
 
-    /// A question of a hook is in no stream: it is put on record here, for all who show it.
-    fn announce(&mut self, asked: &Asked<'_>) {
-        if asked.asker != Asker::Conversation {
-            let event = asked.event(None);
-            let fields = json!({ "id": asked.id });
-            self.log.decide(Level::Debug, "approval_requested", &fields, Some(&event));
-        }
+    /// Puts a question on record, for all who show it: the one event of it.
+    pub(super) fn announce(&mut self, asked: &Asked<'_>, waits: bool, why: Option<&str>) {
+        let event = asked.event(waits, why);
+        let fields = json!({ "id": asked.id });
+        self.log.decide(Level::Debug, "approval_requested", &fields, Some(&event));
     }
 
     /// Carries out what the policy says, and puts it on record first.
@@ -186,19 +187,13 @@ impl Driver<'_> {
         attendance: Attendance,
         now: Moment,
     ) {
-        // Whoever is to answer must know that it is for them, and why.
         let is_for_person =
             decision.action == Action::Ask && matches!(attendance, Attendance::Person { .. });
-        let question = is_for_person.then(|| asked.event(Some(&decision.reason)));
-        if question.is_none() {
-            self.announce(asked);
-        }
+        let why = is_for_person.then_some(decision.reason.as_str());
+        self.announce(asked, is_for_person, why);
         let fields = json!({ "id": asked.id, "decision": decision });
-        self.log.decide(Level::Info, "policy_decided", &fields, question.as_ref());
-        let by = match &decision.rule {
-            Some(rule) => rule.to_string(),
-            None => "policy".to_owned(),
-        };
+        self.log.decide(Level::Info, "policy_decided", &fields, None);
+        let by = decided_by(decision);
         let answer = |action| match action {
             Action::Allow => Answer::Allow,
             Action::Ask | Action::Deny => deny(&format!("denied: {}", decision.reason)),
@@ -226,7 +221,7 @@ impl Driver<'_> {
         let fields = json!({ "waiting": waiting.len(), "text": text });
         self.log.decide(Level::Info, "left_alone", &fields, None);
         for open in waiting {
-            self.answer(&open.id, open.asker, &open.otherwise, "unattended");
+            self.answer(&open.id, open.asker, &open.otherwise, &ActorKind::Unattended.into());
         }
     }
 
@@ -235,11 +230,12 @@ impl Driver<'_> {
         let of_hook = |open: &mut Question| matches!(open.asker, Asker::Hook(_));
         let waiting: Vec<Question> = self.questions.waiting.extract_if(.., of_hook).collect();
         for open in waiting {
-            self.answer(&open.id, open.asker, &deny(STOPPING), "stop");
+            self.answer(&open.id, open.asker, &deny(STOPPING), &ActorKind::Stop.into());
         }
     }
 
     fn let_wait(&mut self, asked: &Asked<'_>, otherwise: Answer, now: Moment) {
+        self.requests.board().waits(asked.id);
         self.questions.waiting.push(Question {
             id: asked.id.to_owned(),
             asker: asked.asker,
@@ -263,29 +259,34 @@ impl Driver<'_> {
             let due: Vec<Question> =
                 self.questions.waiting.extract_if(.., |open| late(open)).collect();
             for open in due {
-                self.answer(&open.id, open.asker, &open.otherwise, "timeout");
+                self.answer(&open.id, open.asker, &open.otherwise, &ActorKind::Timeout.into());
             }
         }
         let by_client = self.relay.as_ref().is_some_and(super::Relay::waits_for_client);
         let waits = by_client || !self.questions.waiting.is_empty();
+        if self.questions.held || waits {
+            // What was taken back or settled elsewhere waits for nobody.
+            let waiting = &self.questions.waiting;
+            self.requests.board().only(|id| waiting.iter().any(|open| open.id == id));
+        }
         if waits != self.questions.held {
             self.questions.held = waits;
             self.tell(Input::ApprovalPending(waits), now);
         }
     }
 
-    /// The answer of a person.
-    pub(super) fn answer_of_person(&mut self, id: &str, answer: &Answer) {
+    /// The answer of somebody who was asked.
+    pub(super) fn answer_of(&mut self, id: &str, answer: &Answer, by: &Actor) {
         let open = self.questions.waiting.iter().find(|open| open.id == id);
         let asker = open.map_or(Asker::Conversation, |open| open.asker);
-        self.answer(id, asker, answer, PERSON);
+        self.answer(id, asker, answer, by);
     }
 
     /// Answers a question, on record first.
-    pub(super) fn answer(&mut self, id: &str, asker: Asker, answer: &Answer, by: &str) {
+    pub(super) fn answer(&mut self, id: &str, asker: Asker, answer: &Answer, by: &Actor) {
         let mut given = answer.clone();
         let mut tried = self.word(id, asker, &given);
-        if matches!(tried, Err(Unanswerable::NoSuchAnswer { .. })) && by != PERSON {
+        if matches!(tried, Err(Unanswerable::NoSuchAnswer { .. })) && !by.by.is_somebody() {
             // Nobody is there to choose better, and the agent waits.
             given = deny("denied: it cannot be answered here");
             tried = self.word(id, asker, &given);
@@ -297,21 +298,31 @@ impl Driver<'_> {
                     Answer::Deny { message } => Some(message.as_str()),
                     _ => None,
                 };
-                self.resolved(id, given.word(), by, message);
-                self.deliver(asker, &worded, &given, by == PERSON);
+                self.resolved(id, (&given).into(), by, message);
+                self.deliver(asker, &worded, &given, by.by.is_somebody());
             }
             Err(error) => {
-                let fields =
-                    json!({ "id": id, "choice": answer.word(), "text": error.to_string() });
+                self.requests.board().still_waits(id);
+                let fields = json!({
+                    "id": id,
+                    "choice": answer.word(),
+                    "by": by.by,
+                    "via": by.via,
+                    "text": error.to_string(),
+                });
                 self.log.decide(Level::Warn, "answer_refused", &fields, None);
             }
         }
     }
 
     /// Puts on record what became of a question.
-    pub(super) fn resolved(&mut self, id: &str, choice: &str, by: &str, message: Option<&str>) {
-        let (id, choice, by) = (id.to_owned(), choice.to_owned(), by.to_owned());
-        let fields = json!({ "id": id, "choice": choice, "by": by, "message": message });
+    pub(super) fn resolved(&mut self, id: &str, choice: Choice, by: &Actor, message: Option<&str>) {
+        self.requests.board().answered(id, by);
+        let mut fields = json!({ "id": id, "choice": choice, "by": by.by, "message": message });
+        if let Some(via) = &by.via {
+            fields["via"] = via.as_str().into();
+        }
+        let (id, by) = (id.to_owned(), by.clone());
         let event = EventKind::ApprovalResolved { id, choice, by };
         self.log.decide(Level::Info, "approval_resolved", &fields, Some(&event));
     }
@@ -336,6 +347,12 @@ impl Driver<'_> {
 
 /// What whoever asks is told while the agent is being stopped.
 pub(super) const STOPPING: &str = "denied: the run is being stopped";
+
+/// The rule that decided, or the policy as a whole.
+pub(super) fn decided_by(decision: &Decision) -> Actor {
+    let rule = decision.rule.as_ref().map(|rule| ActorKind::Rule(rule.to_string()));
+    rule.unwrap_or(ActorKind::Policy).into()
+}
 
 pub(super) fn deny(message: &str) -> Answer {
     Answer::Deny { message: message.to_owned() }

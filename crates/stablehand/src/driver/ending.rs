@@ -58,6 +58,8 @@ pub struct RunReport {
     pub session: Option<SessionId>,
     /// How far it got.
     pub progress: Progress,
+    /// What the agent said of the end of its last turn.
+    pub result: Option<TurnEnd>,
     /// The verdict that stopped it.
     pub verdict: Option<Judgement>,
     /// Why it could not be started.
@@ -179,6 +181,7 @@ impl RunReport {
             survivors: Vec::new(),
             session: None,
             progress: Progress::Nothing,
+            result: None,
             verdict: None,
             failure: None,
             usage: None,
@@ -256,7 +259,7 @@ impl RunReport {
             });
             log.decide(Level::Info, "agent_exited", &fields, Some(&event));
         }
-        let event = EventKind::SessionEnded {
+        let event = EventKind::RunEnded {
             end: self.end.end,
             ended_by: self.end.by,
             last_text: self.last_text.clone(),

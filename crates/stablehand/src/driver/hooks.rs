@@ -28,6 +28,7 @@ use nix::poll::PollFlags;
 use serde_json::{Value, json};
 use serve::{Exchange, Incoming};
 use stablehand_core::Moment;
+use stablehand_core::actor::ActorKind;
 use stablehand_core::event::{EventKind, ItemBody, Tool, ToolInput, ToolKind};
 use stablehand_core::hook::{Hooks, Reply, Role};
 use stablehand_core::monitor::Input;
@@ -305,7 +306,8 @@ impl Driver<'_> {
         }
         if let Some(id) = self.questions.of_hook(number).map(str::to_owned) {
             self.questions.settle(&id);
-            self.resolved(&id, "withdrawn", "agent", None);
+            let withdrawn = "withdrawn".to_owned().into();
+            self.resolved(&id, withdrawn, &ActorKind::Agent.into(), None);
         }
     }
 

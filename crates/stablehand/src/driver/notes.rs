@@ -50,6 +50,10 @@ pub(super) fn spawned(spec: &RunSpec, keeper: &Keeper) -> Value {
         "prompt_bytes": spec.prompt.len(),
         "resumed_from": spec.resumed_from,
     });
+    let recorded = recorded(spec);
+    if !recorded.is_empty() {
+        fields["recorded"] = recorded.into();
+    }
     // Whoever replays the log has to draw on a screen of the same size.
     if let (Transport::Pty { size }, Some(fields)) = (spec.launch.transport, fields.as_object_mut())
     {
@@ -58,6 +62,16 @@ pub(super) fn spawned(spec: &RunSpec, keeper: &Keeper) -> Value {
         fields.insert("rows".into(), size.rows().into());
     }
     fields
+}
+
+/// What of a session the records of this run tell, and not the agent's stream: a client of the agent's
+/// prompts it and answers it without us.
+fn recorded(spec: &RunSpec) -> Vec<&'static str> {
+    match (spec.is_relayed, &spec.talk) {
+        (true, _) => Vec::new(),
+        (false, None) => vec!["turns"],
+        (false, Some(_)) => vec!["turns", "approvals"],
+    }
 }
 
 /// The most of a prompt that is put on record.

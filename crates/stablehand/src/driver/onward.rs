@@ -71,7 +71,7 @@ impl Driver<'_> {
             return;
         }
         if let Some(continued) = self.continuation("in the same process") {
-            self.serve_talk(Request::Prompt(continued.prompt.into()));
+            self.prompt_again(continued.prompt.into());
         }
     }
 
@@ -120,11 +120,11 @@ impl Driver<'_> {
         self.log.flush();
         let newest = self.log.position().saturating_sub(READ_BACK);
         let mut tail = self.log.tail(self.onward.position.max(newest));
-        let mut events = Vec::new();
+        let mut told = Vec::new();
         while let Ok(Fill::Grew | Fill::Lost(_)) = tail.fill() {
             while let Some(line) = tail.next() {
-                self.onward.reader.record(&Record::read(line.bytes), &mut events);
-                events.drain(..).for_each(|event| self.onward.rules.saw(&event.event));
+                self.onward.reader.tell(&Record::read(line.bytes), &mut told);
+                told.drain(..).for_each(|fact| self.onward.rules.saw(&fact.kind));
             }
         }
         self.onward.position = tail.position();

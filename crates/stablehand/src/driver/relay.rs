@@ -15,6 +15,7 @@ use nix::unistd::read;
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
+use stablehand_core::actor::ActorKind;
 use stablehand_core::decode::{AcpRelay, ClientWord};
 use stablehand_core::event::{EventKind, SessionEnd};
 use stablehand_core::json::{self, Scan};
@@ -224,7 +225,7 @@ impl Driver<'_> {
             }
         }
         for (id, choice) in answers {
-            self.resolved(&id, &choice, "client", None);
+            self.resolved(&id, choice.into(), &ActorKind::Client.into(), None);
         }
         self.settle_relay(now);
         self.log.flush();

@@ -7,13 +7,14 @@
 //! differ about a line with two methods, and one of them acts on it. Without rules nothing is judged.
 
 use super::Driver;
-use super::approvals::{Approvals, deny};
+use super::approvals::{Approvals, decided_by, deny};
 use super::relay::Relay;
 use crate::gate::Gate;
 use serde_json::{Value, json};
 use stablehand_core::Moment;
+use stablehand_core::actor::{Actor, ActorKind};
 use stablehand_core::decode::{AcpQuestion, AcpRequest};
-use stablehand_core::event::{EventKind, ItemBody, Tool};
+use stablehand_core::event::{Choice, EventKind, ItemBody, Tool};
 use stablehand_core::id::CallId;
 use stablehand_core::json::{Object, Scan};
 use stablehand_core::line::{Line, Part};
@@ -232,9 +233,13 @@ impl Driver<'_> {
     fn settle_ruling(&mut self, judged: Judged) {
         let is_permission = matches!(judged.what.question, AcpQuestion::Permission);
         let Some(decision) = &judged.decision else {
-            return self.refuse(&judged, "policy", "denied: it cannot be read for certain");
+            return self.refuse(
+                &judged,
+                &ActorKind::Policy.into(),
+                "denied: it cannot be read for certain",
+            );
         };
-        let by = decision.rule.as_ref().map_or_else(|| "policy".to_owned(), ToString::to_string);
+        let by = decided_by(decision);
         let no = format!("denied: {}", decision.reason);
         let stopping = self.requests.is_alarmed() || self.stop.reason().is_some();
         match (decision.action, is_permission) {
@@ -242,10 +247,12 @@ impl Driver<'_> {
             (Action::Ask, true) | (Action::Allow, false) => {}
             (Action::Deny, _) => self.refuse(&judged, &by, &no),
             // Whoever is being stopped is told yes by nobody.
-            _ if stopping => self.refuse(&judged, "stop", "denied: the run is being stopped"),
+            _ if stopping => {
+                self.refuse(&judged, &ActorKind::Stop.into(), "denied: the run is being stopped");
+            }
             (Action::Allow, true) => match judged.what.permit(&Answer::Allow) {
                 Some(line) => {
-                    self.resolved(&judged.what.id_text(), "allow", &by, None);
+                    self.resolved(&judged.what.id_text(), Choice::Allow, &by, None);
                     self.say_for_client("answer", &line);
                 }
                 None => self.refuse(&judged, &by, "denied: it offers no way to allow it once"),
@@ -258,14 +265,14 @@ impl Driver<'_> {
     }
 
     /// Says no, on record first.
-    fn refuse(&mut self, judged: &Judged, by: &str, why: &str) {
+    fn refuse(&mut self, judged: &Judged, by: &Actor, why: &str) {
         let line = match judged.what.question {
             AcpQuestion::Permission => judged.what.permit(&deny(why)),
             _ => judged.what.refuse(why),
         };
         // What asks for no answer was only withheld.
         let Some(line) = line else { return };
-        self.resolved(&judged.what.id_text(), "deny", by, Some(why));
+        self.resolved(&judged.what.id_text(), Choice::Deny, by, Some(why));
         self.say_for_client("answer", &line);
     }
 
@@ -285,10 +292,10 @@ impl Driver<'_> {
         let Some(relay) = &mut self.relay else { return };
         for (judged, allowed) in std::mem::take(&mut relay.rulings.answered) {
             if !allowed {
-                self.refuse(&judged, "client", "denied by the user");
+                self.refuse(&judged, &ActorKind::Client.into(), "denied by the user");
                 continue;
             }
-            self.resolved(&judged.what.id_text(), "allow", "client", None);
+            self.resolved(&judged.what.id_text(), Choice::Allow, &ActorKind::Client.into(), None);
             let Some(relay) = &mut self.relay else { return };
             if let Some(tool) = &judged.tool {
                 keep(&mut relay.rulings.allowed, tool.headline().to_owned());

@@ -14,6 +14,7 @@ use crate::keeper::{Launch, Transport};
 use files::FileError;
 use serde_json::Value;
 use stablehand_core::Moment;
+use stablehand_core::actor::ActorKind;
 use stablehand_core::event::{ProcessRow, Tool, ToolInput, ToolKind};
 use stablehand_core::id::CallId;
 use stablehand_core::monitor::Input;
@@ -326,7 +327,8 @@ impl Driver<'_> {
     pub(super) fn withdraw_services(&mut self) {
         self.questions.clear(|asker| matches!(asker, Asker::Service(_)));
         for pending in std::mem::take(&mut self.serving.pending) {
-            self.resolved(&pending.wish.id, "withdrawn", "stop", None);
+            let withdrawn = "withdrawn".to_owned().into();
+            self.resolved(&pending.wish.id, withdrawn, &ActorKind::Stop.into(), None);
             let text = "the turn is over".to_owned();
             self.say_service(&pending.wish.id, &Service::Refused(text));
         }

@@ -7,13 +7,14 @@
 use super::approvals::{Approvals, Asked, Asker};
 use super::stop::StopReason;
 use super::{Driver, PromptWriter, notes};
-use crate::control::Request;
+use crate::control::{Refused, Request, TurnRequest};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use stablehand_core::Moment;
+use stablehand_core::actor::Actor;
 use stablehand_core::event::{EventKind, ItemBody, Tool, ToolInput, TurnEnd};
-use stablehand_core::id::CallId;
+use stablehand_core::id::{CallId, TurnId};
 use stablehand_core::json::Object;
 use stablehand_core::monitor::Input;
 use stablehand_core::record::Level;
@@ -338,6 +339,10 @@ impl Driver<'_> {
             self.questions.clear(|asker| asker == Asker::Conversation);
             self.withdraw_services();
             self.continue_turn();
+            let stays = self.talk.as_ref().is_some_and(|talk| !talk.turn && !talk.last);
+            if let Some(result) = self.facts.result.clone().filter(|_| stays) {
+                self.turns.end(result, self.log);
+            }
             // A prompt that waited for its turn comes before the rest.
             self.serve_requests();
             if self.talk.as_ref().is_some_and(|talk| !talk.turn) {
@@ -383,9 +388,6 @@ impl Driver<'_> {
 
     fn asked_in_talk(&mut self, put: Put, now: Moment) {
         let Some(talk) = &self.talk else { return };
-        if !talk.speaker.is_open(&put.id) {
-            return; // The speaker has declined it already.
-        }
         // What the stream has told of the call is more than what the question says.
         // Of several announcements of a call the last knows most.
         let told = talk.calls.iter().rfind(|tool| Some(&tool.call) == put.call.as_ref());
@@ -400,6 +402,10 @@ impl Driver<'_> {
             arguments: &Value::Null,
             cwd: None,
         };
+        if !talk.speaker.is_open(&put.id) {
+            // The speaker has declined it already.
+            return self.announce(&asked, false, None);
+        }
         self.was_asked(asked, now);
     }
 
@@ -471,22 +477,24 @@ impl Driver<'_> {
     pub(super) fn serve_talk(&mut self, request: Request) {
         let now = self.clock.now();
         match request {
-            Request::Prompt(prompt) => {
-                self.tell(Input::Resting(false), now);
-                self.tell(Input::Prompted, now);
-                self.facts.prompted();
-                self.give_prompt(prompt);
+            Request::Prompt(TurnRequest { turn, by, prompt }) => {
+                // What the agent did since the last turn belongs to that one.
+                self.turns.end(TurnEnd::Done, self.log);
+                self.turns.begin(turn, &by, prompt.text.as_bytes(), &self.spec.run, self.log);
+                self.prompt_again(prompt);
             }
             Request::Finish => {
                 let Some(talk) = &mut self.talk else { return };
                 talk.last = true;
+                self.requests.board().refuse_prompts(Refused::Finishing);
                 self.tell(Input::Resting(false), now);
                 self.prompt.finish();
             }
-            Request::Cancel => self.cancel(now),
-            Request::Answer { id, answer } => {
-                self.answer_of_person(&id, &answer);
+            Request::Cancel { turn: Some(turn), by } if !self.turns.is_on(turn) => {
+                self.cancel_waiting(turn, &by);
             }
+            Request::Cancel { by, .. } => self.cancel(&by, now),
+            Request::Answer { id, answer, by } => self.answer_of(&id, &answer, &by),
             Request::RuleWritten { id, rule, text } => {
                 let fields = json!({ "id": id, "rule": rule, "text": text });
                 self.log.decide(Level::Info, "rule_written", &fields, None);
@@ -496,11 +504,32 @@ impl Driver<'_> {
         }
     }
 
+    /// Gives a further prompt to an agent at rest, in the turn that is on.
+    pub(super) fn prompt_again(&mut self, prompt: Prompt) {
+        let now = self.clock.now();
+        self.tell(Input::Resting(false), now);
+        self.tell(Input::Prompted, now);
+        self.facts.prompted();
+        self.give_prompt(prompt);
+    }
+
+    /// Takes a prompt back that waits for its turn.
+    fn cancel_waiting(&mut self, turn: TurnId, by: &Actor) {
+        let is_meant =
+            |request: &Request| matches!(request, Request::Prompt(asked) if asked.turn == turn);
+        if let Some(Request::Prompt(request)) = self.requests.take(is_meant) {
+            let text = "the prompt is taken back before its turn";
+            let fields = json!({ "by": by.by, "via": by.via, "turn": turn, "text": text });
+            self.log.decide(Level::Info, "turn_cancelled", &fields, None);
+            crate::session::end_waiting(&request, self.log);
+        }
+    }
+
     /// Ends the turn; without a way to do so, the process.
-    fn cancel(&mut self, now: Moment) {
+    fn cancel(&mut self, by: &Actor, now: Moment) {
         let Some(talk) = &mut self.talk else {
             let text = "the turn is cancelled, and ends with its process";
-            let fields = json!({ "text": text, "ends_process": true });
+            let fields = json!({ "by": by.by, "via": by.via, "text": text, "ends_process": true });
             self.log.decide(Level::Info, "turn_cancelled", &fields, None);
             return self.stop_by_signal(2);
         };
@@ -512,7 +541,8 @@ impl Driver<'_> {
             self.questions.clear(|asker| asker == Asker::Conversation);
             self.interrupt_services();
             let text = "the turn is interrupted, the process stays";
-            self.log.decide(Level::Info, "turn_cancelled", &json!({ "text": text }), None);
+            let fields = json!({ "by": by.by, "via": by.via, "text": text });
+            self.log.decide(Level::Info, "turn_cancelled", &fields, None);
             self.say(Said::Interrupt, &said);
         }
     }

@@ -4,13 +4,15 @@ use super::{Listener, Log, LogError, LogOptions};
 use crate::clock::unix_now;
 use crate::redact::Redaction;
 use stablehand_core::Dialect;
+use stablehand_core::id::SessionKey;
 use stablehand_core::record::{FORMAT, Level};
 
 impl Log {
-    /// Creates the log of a session and writes `log_opened`. `listener` is told of every decision from
+    /// Creates a log of the session `key` and writes `log_opened`. `listener` is told of every decision from
     /// that level on.
     pub fn open(
         options: LogOptions,
+        key: SessionKey,
         dialect: Dialect,
         redaction: Option<Redaction>,
         listener: Option<(Level, Listener)>,
@@ -22,7 +24,8 @@ impl Log {
         }
         let mut header = serde_json::json!({
             "v": FORMAT,
-            "log": crate::new_run_id(),
+            "log": log.id,
+            "session": key,
             "program": program,
             "version": env!("CARGO_PKG_VERSION"),
             "dialect": dialect.name(),

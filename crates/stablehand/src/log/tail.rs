@@ -5,6 +5,7 @@
 //! program truncated, is nowhere any more. A reader that needs such bytes is told how many it lost
 //! ([`Fill::Lost`]) and goes on behind them.
 
+use super::Writer;
 use stablehand_core::line::{Line, LineSplitter, PART, WHOLE_LIMIT};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -234,6 +235,54 @@ impl Shared {
                 }
             }
         }
+    }
+}
+
+/// A log that can be read from any place, by any number of readers, also after it has ended.
+#[derive(Clone, Debug)]
+pub struct LogSource(Arc<Shared>);
+
+impl LogSource {
+    pub(super) fn new(shared: Arc<Shared>) -> LogSource {
+        LogSource(shared)
+    }
+
+    /// A log that another process writes, or that is complete: what is in the file now.
+    pub fn of_file(file: File) -> std::io::Result<LogSource> {
+        let source = LogSource(Arc::new(Shared::new(file)));
+        source.look()?;
+        Ok(source)
+    }
+
+    /// Takes in what the file got since the last look. Returns true if there was something.
+    pub fn look(&self) -> std::io::Result<bool> {
+        let len = self.0.file.metadata()?.len();
+        let known = self.0.end();
+        let grew = len > known;
+        if grew {
+            self.0.grew_in_file(usize::try_from(len - known).unwrap_or(usize::MAX), known);
+        }
+        Ok(grew)
+    }
+
+    /// Whether a process writes it.
+    pub fn writer(&self) -> Writer {
+        Writer::of(&self.0.file)
+    }
+
+    /// Says that nothing follows.
+    pub fn finish(&self) {
+        self.0.finish();
+    }
+
+    /// How far it has been written.
+    pub fn end(&self) -> u64 {
+        self.0.end()
+    }
+
+    /// Reads it from a position on.
+    pub fn tail(&self, position: u64) -> Tail {
+        Tail::new(Arc::clone(&self.0), position)
     }
 }
 

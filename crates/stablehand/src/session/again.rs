@@ -3,12 +3,13 @@
 //! Whether it is safe, and with which words, is [`recovery::next`]'s; the runs are [`super::runs`]'.
 
 use super::runs::{Asked, Runs};
+use super::turns::Turns;
 use crate::control::{Request, Requests};
 use crate::driver::{Ending, RunReport};
 use crate::log::Log;
 use crate::recovery::{self, Next};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use stablehand_core::event::{EndedBy, EventKind, SessionEnd, TurnEnd};
+use stablehand_core::event::{EndedBy, SessionEnd};
 use stablehand_core::record::Level;
 use stablehand_core::speak::Prompt;
 use std::time::{Duration, Instant};
@@ -32,6 +33,7 @@ impl Runs {
         report: &mut RunReport,
         log: &mut Log,
         requests: &Requests,
+        turns: &Turns,
     ) -> Again {
         let next = recovery::next(report, report.tried, self.tries.allowed);
         let Some(fields) = recovery::on_record(report, report.tried, &next) else {
@@ -48,7 +50,7 @@ impl Runs {
             }
         };
         let ended = |end, signal| Ending { end, by: EndedBy::Person, signal };
-        match wait(after, requests) {
+        match wait(after, requests, turns) {
             None => {}
             Some(Request::Stop { signal }) => {
                 report.end = ended(SessionEnd::Interrupted, Some(signal));
@@ -59,12 +61,8 @@ impl Runs {
                 return Again::Ended;
             }
             Some(_) => {
-                let end = TurnEnd::Cancelled;
-                let event =
-                    EventKind::TurnEnded { end, text: None, usage: None, duration_ms: None };
                 let fields = serde_json::json!({ "text": "the turn is not tried again" });
-                log.decide(Level::Info, "retry_cancelled", &fields, Some(&event));
-                log.flush();
+                log.decide(Level::Info, "retry_cancelled", &fields, None);
                 return Again::Not;
             }
         }
@@ -77,10 +75,11 @@ impl Runs {
 }
 
 /// Waits, unless somebody says otherwise. Prompts and the end of them keep their places.
-fn wait(how_long: Duration, requests: &Requests) -> Option<Request> {
+fn wait(how_long: Duration, requests: &Requests, turns: &Turns) -> Option<Request> {
     let until = Instant::now() + how_long;
-    let ends = |request: &Request| {
-        matches!(request, Request::Cancel | Request::Stop { .. } | Request::ReaderGone)
+    let ends = |request: &Request| match request {
+        Request::Cancel { turn, .. } => turn.is_none_or(|turn| turns.is_on(turn)),
+        request => matches!(request, Request::Stop { .. } | Request::ReaderGone),
     };
     loop {
         if let Some(request) = requests.take(ends) {

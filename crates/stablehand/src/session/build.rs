@@ -2,20 +2,22 @@
 
 use super::plan::{AgentStart, RunPlan, Start};
 use super::runs::{AllRuns, Asked, Runs};
-use super::{Handle, Session, queue};
+use super::{Handle, Session, turns};
 use crate::agent::{Agent, Form, Mode, PlanError, PlanRequest};
 use crate::continuation::Continuations;
 use crate::control;
 use crate::driver::{Approvals, Faces, Stages, StatusCell};
-use crate::follow::Follower;
+use crate::frames::{Feed, How, Past};
 use crate::gate::{Attendance, Gate};
 use crate::hooks::{HookError, HookSetup};
+use crate::host::ControlSocket;
 use crate::keeper::KeeperProgram;
 use crate::log::{Durability, Listener, Log, LogError, LogOptions};
 use crate::recovery::{CONTINUE_PROMPT, Tries};
-use crate::redact::{Redacting, Redaction};
+use crate::redact::Redaction;
 use crate::surroundings::{Surroundings, is_initialised};
-use stablehand_core::id::SessionId;
+use stablehand_core::actor::{Actor, ActorKind};
+use stablehand_core::id::{SessionId, SessionKey};
 use stablehand_core::mcp::McpServer;
 use stablehand_core::monitor::Limits;
 use stablehand_core::record::Level;
@@ -99,7 +101,7 @@ pub enum StartError {
 /// A session, as it is asked for.
 #[derive(Clone, Debug)]
 #[must_use = "nothing happens until `start`"]
-pub struct SessionBuilder {
+pub struct SessionSpec {
     agent: Agent,
     prompt: Option<Prompt>,
     conversation: bool,
@@ -121,11 +123,14 @@ pub struct SessionBuilder {
     hooks: Option<HookSetup>,
     retries: u32,
     continue_prompt: String,
+    key: SessionKey,
+    by: Actor,
+    past: Vec<Past>,
 }
 
-impl SessionBuilder {
+impl SessionSpec {
     pub(super) fn new(agent: Agent) -> Self {
-        SessionBuilder {
+        SessionSpec {
             agent,
             prompt: None,
             conversation: false,
@@ -147,10 +152,36 @@ impl SessionBuilder {
             hooks: None,
             retries: 0,
             continue_prompt: CONTINUE_PROMPT.to_owned(),
+            key: crate::new_session_key(),
+            by: ActorKind::Program.into(),
+            past: Vec::new(),
         }
     }
 
-    /// The first prompt. Without [`SessionBuilder::conversation`] it is the only one.
+    /// What is redacted.
+    pub(crate) fn redaction(&self) -> Option<&Redaction> {
+        self.redaction.as_ref()
+    }
+
+    /// The logs that the session has already.
+    pub(crate) fn past(mut self, past: Vec<Past>) -> Self {
+        self.past = past;
+        self
+    }
+
+    /// Our id of the session; a new one where it is not set. A conversation that is resumed keeps it.
+    pub fn key(mut self, key: SessionKey) -> Self {
+        self.key = key;
+        self
+    }
+
+    /// Who prompts, answers and cancels through [`Session::handle`]; a program where it is not set.
+    pub fn actor(mut self, by: Actor) -> Self {
+        self.by = by;
+        self
+    }
+
+    /// The first prompt. Without [`SessionSpec::conversation`] it is the only one.
     pub fn prompt(mut self, prompt: impl Into<Prompt>) -> Self {
         self.prompt = Some(prompt.into());
         self
@@ -372,23 +403,27 @@ impl SessionBuilder {
         let mut warnings = std::mem::take(&mut self.warnings);
         warnings.extend(self.drop_servers());
         let redaction = self.redaction.take();
-        let runs = self.runs(keeper, leases, around)?;
+        let control_folder = folder.clone();
         let options = LogOptions {
             folder,
             prefix: "stablehand".to_owned(),
             durability: Durability::Group,
             required: false,
         };
-        let mut log = Log::open(options, runs.plan.dialect(), redaction.clone(), listener)?;
+        let (key, by) = (self.key, self.by.clone());
+        let past = std::mem::take(&mut self.past);
+        let runs = self.runs(keeper, leases, around)?;
+        let dialect = runs.plan.dialect();
+        let mut log = Log::open(options, key, dialect, redaction.clone(), listener)?;
         for text in warnings {
             log.decide(Level::Warn, "setting_ignored", &serde_json::json!({ "text": text }), None);
         }
         log.flush();
         let (control, requests) = control::control().map_err(StartError::System)?;
-        let (writer, events) = queue::queue();
-        let writer = Redacting::new(writer, redaction.as_ref());
-        let follower = Follower::start(log.tail(0), runs.plan.dialect(), writer, || {})
-            .map_err(StartError::System)?;
+        // A session that cannot be spoken to from outside is one all the same.
+        let socket = ControlSocket::open(&control_folder, key, control.clone()).ok();
+        let how = How { log: log.id(), dialect, redaction };
+        let feed = Feed::new(log.source(), how, past);
         let status = StatusCell::default();
         let mut faces = Faces { status: Some(status.clone()), ..Faces::default() };
         let path = log.path_cell();
@@ -396,17 +431,20 @@ impl SessionBuilder {
             .name("stablehand-session".into())
             .spawn(move || {
                 let AllRuns { report, .. } = runs.all(&mut log, &mut faces, &requests, &mut ());
+                turns::end_session(report.end, &mut log);
+                drop(socket);
                 let missed = log.missed();
                 log.end();
                 (report, missed)
             })
             .map_err(StartError::System)?;
         Ok(Session {
-            handle: Handle { control, status },
-            events: Some(events),
+            handle: Handle { control, status, by },
+            events: None,
             thread: Some(thread),
-            _follower: follower,
+            feed,
             log: path,
+            key,
         })
     }
 
@@ -504,6 +542,7 @@ impl SessionBuilder {
             conversation: self.conversation,
             tries: Tries { tried: 0, allowed: self.retries },
             continue_prompt: self.continue_prompt,
+            by: self.by,
             ..Runs::new(plan, self.prompt.map(Asked::from))
         };
         // Refused now rather than on a thread that nobody looks at.

@@ -138,6 +138,7 @@ impl RunPlan {
     ) -> Result<RunSpec, StartError> {
         let mut spec = RunSpec {
             run: crate::new_run_id(),
+            is_relayed: matches!(self.start, Start::Relayed { .. }),
             agent: String::new(),
             dialect: self.dialect(),
             launch: Launch::default(),

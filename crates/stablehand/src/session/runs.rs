@@ -3,14 +3,17 @@
 use super::again::Again;
 use super::build::StartError;
 use super::plan::{RunPlan, Start};
-use crate::control::{Request, Requests};
+use super::turns::{self, Turns};
+use crate::clock::unix_now;
+use crate::control::{Refused, Request, Requests, TurnRequest};
 use crate::driver::{self, Faces, RunReport, RunSpec};
 use crate::lease::{Lease, LeaseError};
 use crate::log::Log;
 use crate::recovery::{CONTINUE_PROMPT, Tries};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use stablehand_core::event::SessionEnd;
-use stablehand_core::id::SessionId;
+use stablehand_core::actor::{Actor, ActorKind};
+use stablehand_core::event::{SessionEnd, TurnEnd};
+use stablehand_core::id::{SessionId, TurnId};
 use stablehand_core::record::Level;
 use stablehand_core::speak::{Image, Prompt};
 
@@ -23,6 +26,10 @@ pub struct Runs {
     pub resume: Option<SessionId>,
     /// The first prompt, where it is known before the agent is started.
     pub prompt: Option<Asked>,
+    /// The turn of the first prompt.
+    pub turn: TurnId,
+    /// Who gives the first prompt.
+    pub by: Actor,
     /// Whether further prompts may come.
     pub conversation: bool,
     /// How often the turn that is on was tried again, and may be.
@@ -38,6 +45,13 @@ pub struct Asked {
     pub bytes: Vec<u8>,
     /// What the agent is shown with them.
     pub images: Vec<Image>,
+}
+
+impl Asked {
+    /// Returns true if there is nothing to ask.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.images.is_empty()
+    }
 }
 
 impl From<Prompt> for Asked {
@@ -77,7 +91,7 @@ pub struct AllRuns {
 /// What comes after a run.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
-    Prompt(Prompt),
+    Prompt(TurnRequest),
     End,
 }
 
@@ -88,6 +102,8 @@ impl Runs {
             plan,
             resume: None,
             prompt,
+            turn: crate::new_turn_id(),
+            by: ActorKind::Program.into(),
             conversation: false,
             tries: Tries::default(),
             continue_prompt: CONTINUE_PROMPT.to_owned(),
@@ -102,12 +118,38 @@ impl Runs {
         requests: &Requests,
         between: &mut dyn Between,
     ) -> AllRuns {
+        if !self.conversation {
+            requests.board().refuse_prompts(Refused::OneTurn);
+        }
+        let mut turns = Turns::new(requests.board().clone());
+        let ended = self.run_all(log, faces, requests, between, &mut turns);
+        turns.end(turns::end_of(&ended.report), log);
+        for request in requests.close() {
+            turns::end_waiting(&request, log);
+        }
+        ended
+    }
+
+    fn run_all(
+        &mut self,
+        log: &mut Log,
+        faces: &mut Faces,
+        requests: &Requests,
+        between: &mut dyn Between,
+        turns: &mut Turns,
+    ) -> AllRuns {
         let over = |report| AllRuns { report, signal: None };
         let mut prompt = self.prompt.take();
+        // The turn that the next run begins with; none where it goes on with one.
+        let mut turn =
+            prompt.as_ref().filter(|asked| !asked.is_empty()).map(|_| (self.turn, self.by.clone()));
         // An agent that takes one turn a process is not started before there is one.
         if prompt.is_none() && !self.listens() {
             match wait_for_prompt(requests) {
-                Next::Prompt(next) => prompt = Some(next.into()),
+                Next::Prompt(next) => {
+                    turn = Some((next.turn, next.by));
+                    prompt = Some(next.prompt.into());
+                }
                 Next::End => return over(RunReport::without_run(SessionEnd::Success)),
             }
         }
@@ -118,7 +160,14 @@ impl Runs {
                 return over(RunReport::without_run(SessionEnd::Internal));
             };
             between.begins(log, faces);
-            let mut report = driver::run(&spec, log, faces, requests);
+            if let Some((turn, by)) = turn.take() {
+                log.set_time(unix_now());
+                turns.begin(turn, &by, &prompt_now.bytes, &spec.run, log);
+            }
+            let mut report = driver::run(&spec, log, faces, requests, turns);
+            if !report.again && report.continued.is_none() {
+                turns.end(turns::end_of(&report), log);
+            }
             if let Some(signal) = between.ended(&report, log, faces, requests) {
                 return AllRuns { report, signal: Some(signal) };
             }
@@ -128,12 +177,12 @@ impl Runs {
             self.plan.continuations = std::mem::take(&mut report.continuations);
             if continued.is_none() && report.again {
                 let given = report.prompt.take().map_or(prompt_now, Asked::from);
-                match self.again(given, &mut report, log, requests) {
+                match self.again(given, &mut report, log, requests, turns) {
                     Again::With(next) => {
                         prompt = Some(next);
                         continue;
                     }
-                    Again::Not => {}
+                    Again::Not => turns.end(TurnEnd::Cancelled, log),
                     Again::Ended => return over(report),
                 }
             }
@@ -152,7 +201,10 @@ impl Runs {
                 continue;
             }
             match wait_for_prompt(requests) {
-                Next::Prompt(next) => prompt = Some(next.into()),
+                Next::Prompt(next) => {
+                    turn = Some((next.turn, next.by));
+                    prompt = Some(next.prompt.into());
+                }
                 Next::End => return over(report),
             }
         }
@@ -221,11 +273,11 @@ fn is_final(report: &RunReport) -> bool {
 fn wait_for_prompt(requests: &Requests) -> Next {
     loop {
         match requests.next() {
-            Some(Request::Prompt(prompt)) => return Next::Prompt(prompt),
+            Some(Request::Prompt(request)) => return Next::Prompt(request),
             Some(Request::Finish | Request::Stop { .. } | Request::ReaderGone) => return Next::End,
             // There is no turn to cancel and no question to answer.
             Some(
-                Request::Cancel
+                Request::Cancel { .. }
                 | Request::Answer { .. }
                 | Request::RuleWritten { .. }
                 | Request::NobodyThere

@@ -35,7 +35,9 @@ pub(super) fn by_the_end(facts: &Facts) -> Option<Finding> {
             stated(CauseKind::TurnCancelled, "The turn was cancelled.").changes(facts.resume()),
         ),
         Some(TurnEnd::Failed { failure, .. }) => Some(failure_of(facts, *failure, seen)),
-        Some(TurnEnd::Done) | None => Some(failure_of(facts, end.failure?, seen)),
+        Some(TurnEnd::Done | TurnEnd::Stopped { .. }) | None => {
+            Some(failure_of(facts, end.failure?, seen))
+        }
     }
 }
 

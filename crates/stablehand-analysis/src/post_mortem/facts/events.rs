@@ -44,7 +44,9 @@ impl Facts {
                 self.questions.take(|open| open.id == id);
                 self.questions.push(Question { id, seen });
             }
-            EventKind::ApprovalResolved { id, choice, by } => self.answered(at, id, choice, by),
+            EventKind::ApprovalResolved { id, choice, by } => {
+                self.answered(at, id, choice.as_str(), by.by.as_str());
+            }
             EventKind::RetryScheduled { attempt, detail } => {
                 let detail = detail.as_deref().unwrap_or_default();
                 self.speak(at, event.event.name(), detail);

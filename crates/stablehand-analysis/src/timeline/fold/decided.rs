@@ -15,7 +15,7 @@ impl Fold<'_> {
         match message {
             "log_opened" => {
                 if let Some(dialect) = field("dialect").and_then(|name| Dialect::by_name(&name)) {
-                    self.reader = EventReader::new(dialect, Depth::Full);
+                    self.reader = EventReader::new(dialect, Depth::Full).of_runs();
                     self.about.agent = Some(dialect.name().to_owned());
                 }
             }

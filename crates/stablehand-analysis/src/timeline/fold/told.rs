@@ -31,7 +31,7 @@ impl Fold<'_> {
                     self.about.cwd = Some(self.words.text(cwd));
                 }
             }
-            EventKind::TurnStarted { prompt } => self.turn_begins(at, prompt.as_deref()),
+            EventKind::TurnStarted { prompt, .. } => self.turn_begins(at, prompt.as_deref()),
             EventKind::TurnEnded { end, usage, duration_ms, .. } => {
                 self.close_all(at, |key| matches!(key, Key::Question(_)));
                 let (tone, text) = words::turn_end(end);
@@ -67,7 +67,7 @@ impl Fold<'_> {
                 }
             }
             EventKind::ApprovalResolved { id, choice, by } => {
-                let (tone, text) = words::answer(choice, by);
+                let (tone, text) = words::answer(choice.as_str(), by.by.as_str());
                 let outcome = self.words.text(&text);
                 if let Some(span) = self.end(&Key::Question(id.clone()), at) {
                     (span.tone, span.outcome) = (tone, Some(outcome));
@@ -99,7 +99,8 @@ impl Fold<'_> {
                     draft.span.outcome = by;
                 }
             }
-            EventKind::SessionEnded { end, last_text, stderr_tail, .. } => {
+            EventKind::RunEnded { end, last_text, stderr_tail, .. }
+            | EventKind::SessionEnded { end, last_text, stderr_tail, .. } => {
                 let (tone, word) = words::session_end(*end);
                 self.about.end = Some(word.clone());
                 let more = stderr_tail.as_deref().or(last_text.as_deref()).unwrap_or_default();

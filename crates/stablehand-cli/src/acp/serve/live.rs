@@ -7,21 +7,22 @@ use super::House;
 use super::book::Entry;
 use super::turn::{Ended, failed, internal};
 use super::worker::Word;
-use crate::ask::{Feed, Note};
 use crate::console;
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
 use crate::settings;
-use crate::talk::{self, turn::EndOfTurn, turn::TurnWatch};
+use crate::talk;
 use agent_client_protocol::v1::schema::{Error, StopReason};
 use serde_json::json;
 use stablehand::agent::Mode;
-use stablehand::control::{self, Receiver};
+use stablehand::control::Refused;
 use stablehand::gate::Gate;
 use stablehand::session::{Handle, Policy, Session};
 use stablehand::tree;
 use stablehand_core::Event;
+use stablehand_core::actor::Actor;
 use stablehand_core::event::{EventKind, SessionEnd};
+use stablehand_core::id::TurnId;
 use stablehand_core::mcp::McpServer;
 use stablehand_core::speak::Prompt;
 use stablehand_store::Filler;
@@ -56,9 +57,6 @@ pub(super) struct Live {
     session: Session,
     handle: Handle,
     start: Start,
-    watch: TurnWatch,
-    feed: Feed,
-    notes: Receiver<Note>,
     /// The rules that ask, where there are any.
     pub(super) gate: Option<Arc<Gate>>,
     agent_pid: Option<u32>,
@@ -102,11 +100,11 @@ impl Live {
             None if listens || choice.hooks => Policy::Ask,
             None => Policy::Deny,
         };
-        let continues = !held.continuations(agent).is_empty();
         // The editor's person answers when he likes; meanwhile no limit runs.
         let builder = house.again.apply(talk::builder(&choice, &house.env, policy)?);
         let builder = settings::apply(&held, builder, agent)
             .patience(None)
+            .actor(Actor::person("acp"))
             .mcp_servers(start.servers.clone());
         let builder = match choice.redaction() {
             Some(redaction) => builder.redact(redaction),
@@ -114,30 +112,24 @@ impl Live {
         };
         let told = &["run_ended", "approval_resolved", "spawn_failed"];
         let listener = console::listener(PROGRAM, house.screen.clone(), told);
-        let mut session = builder.start_with_listener(choice.log_level, listener)?;
+        let session = builder.start_with_listener(choice.log_level, listener)?;
         let filler = choice.indexes(&house.env).then(|| Filler::start(&session.log()));
-        let events = session.take_events();
+        let events = session.subscribe(stablehand::From::Start);
         let flow = Arc::clone(&house.flow);
         let bring = move || {
-            for event in events.into_iter().flatten() {
+            for frame in events {
                 // What the editor has not taken yet waits in the log.
-                if !flow.wait_for_room()
-                    || words.send(Word::Event(number, Box::new(event))).is_err()
-                {
+                if !flow.wait_for_room() || words.send(Word::Event(number, frame)).is_err() {
                     break;
                 }
             }
             let _worker_gone = words.send(Word::Silent(number));
         };
         std::thread::Builder::new().name("events".into()).spawn(bring).map_err(io)?;
-        let (sender, notes) = control::channel().map_err(io)?;
         Ok(Live {
             handle: session.handle(),
             session,
             start,
-            watch: TurnWatch::new(EndOfTurn::of(listens, continues)),
-            feed: Feed::new(sender, gate.is_some(), true),
-            notes,
             gate,
             agent_pid: None,
             _filler: filler,
@@ -156,8 +148,8 @@ impl Live {
     }
 
     /// Has it take a prompt.
-    pub(super) fn prompt(&self, prompt: Prompt) {
-        self.handle.prompt(prompt);
+    pub(super) fn prompt(&self, prompt: Prompt) -> Result<TurnId, Refused> {
+        self.handle.prompt(prompt)
     }
 
     /// Ends the turn.
@@ -170,20 +162,13 @@ impl Live {
         &self.handle
     }
 
-    /// Takes the next event; what there is to ask of it.
-    pub(super) fn questions(&mut self, event: &Event) -> Vec<Note> {
+    /// Takes the next event.
+    pub(super) fn event(&mut self, event: &Event) {
         match &event.event {
             EventKind::ProcessSpawned { pid, .. } => self.agent_pid = Some(*pid),
             EventKind::ProcessExited { .. } => self.agent_pid = None,
             _ => {}
         }
-        self.feed.event(event);
-        std::iter::from_fn(|| self.notes.next()).collect()
-    }
-
-    /// Whether the turn is over with this event.
-    pub(super) fn is_turn_over(&mut self, event: &Event) -> bool {
-        self.watch.is_over(event)
     }
 
     /// The processes that the agent has now.

@@ -129,7 +129,8 @@ impl Questions {
             // Who does not answer has not said yes.
             _ => Answer::Deny { message: DENIED.to_owned() },
         };
-        live.handle().answer(id, answer);
+        // Somebody else may have been quicker; then the editor is told by the event.
+        let _answered_before = live.handle().answer(id, answer);
     }
 
     /// No question is open any more.

@@ -1,7 +1,6 @@
 //! One turn, as the editor waits for it: from its prompt to the one answer.
 //!
-//! Owns when a turn is over for the editor and what it is told then. Events decide; a process that
-//! ended before it can have heard of the prompt is no end, because another one is started for it.
+//! Owns what the editor is told when a turn is over. The session's `turn.ended` decides when.
 
 use super::updates::meta;
 use super::worker::answer;
@@ -9,17 +8,13 @@ use agent_client_protocol::v1::Responder;
 use agent_client_protocol::v1::schema::{self, Error, PromptResponse, StopReason};
 use serde_json::json;
 use stablehand_core::Event;
-use stablehand_core::event::{
-    EventKind, Evidence, FailureKind, Health, SessionEnd, Tokens, TurnEnd, Usage,
-};
+use stablehand_core::event::{EventKind, Evidence, FailureKind, Health, Tokens, TurnEnd, Usage};
+use stablehand_core::id::TurnId;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long an agent gets to end a turn that was cancelled, stop stages included.
 const CANCEL: Duration = Duration::from_secs(15);
-
-/// How long a process is waited for that is to take the prompt of one that has gone.
-const SUCCESSOR: Duration = Duration::from_secs(3);
 
 /// How a turn ended.
 #[derive(Debug)]
@@ -31,17 +26,14 @@ pub(super) enum Ended {
 /// A turn that is on.
 pub(super) struct Turn {
     responder: Responder<PromptResponse>,
+    /// The session's turn, where the agent has the prompt.
+    pub(super) id: Option<TurnId>,
     cancelled: Option<Instant>,
     /// Which command of ours it is, where it is one.
     pub(super) command: Option<u64>,
     /// The processes of the agent before it began.
     pub(super) processes: Vec<u32>,
-    /// Whether the agent has shown that it works on it.
-    is_heard: bool,
-    end: Option<TurnEnd>,
-    verdict: Option<(String, Option<Box<Evidence>>)>,
-    /// A process that ended before it heard of the turn, and until when its successor may come.
-    bereaved: Option<(SessionEnd, Instant)>,
+    evidence: Option<Box<Evidence>>,
     stderr: Option<String>,
     used: Option<Tokens>,
 }
@@ -50,13 +42,11 @@ impl Turn {
     pub(super) fn new(responder: Responder<PromptResponse>) -> Turn {
         Turn {
             responder,
+            id: None,
             cancelled: None,
             command: None,
             processes: Vec::new(),
-            is_heard: false,
-            end: None,
-            verdict: None,
-            bereaved: None,
+            evidence: None,
             stderr: None,
             used: None,
         }
@@ -71,91 +61,54 @@ impl Turn {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let successor = self.bereaved.as_ref().map(|(_, until)| *until);
-        [self.cancelled, successor].into_iter().flatten().min()
+        self.cancelled
     }
 
     /// Takes the next event; how the turn ended, if it did.
-    pub(super) fn heard(&mut self, event: &Event, is_over: bool) -> Option<Ended> {
+    pub(super) fn heard(&mut self, event: &Event) -> Option<Ended> {
         match &event.event {
-            EventKind::ProcessSpawned { .. } => {
-                self.bereaved = None;
-                // What came before was tried again.
-                self.verdict = None;
-                self.end = None;
+            EventKind::HealthChanged { to: Health::Stalled, evidence, .. } => {
+                self.evidence.clone_from(evidence);
             }
-            EventKind::TurnStarted { .. } | EventKind::ItemStarted { .. } => self.is_heard = true,
-            EventKind::TurnEnded { end, usage, .. } => {
-                self.is_heard = true;
-                self.end = Some(end.clone());
+            EventKind::RunEnded { stderr_tail, .. } => self.stderr.clone_from(stderr_tail),
+            EventKind::TurnEnded { end, usage, .. } if event.turn == self.id => {
                 if let Some(Usage::Turn(tokens)) = usage {
                     self.used = Some(*tokens);
                 }
-            }
-            EventKind::HealthChanged { to: Health::Stalled, why, evidence, .. } => {
-                self.is_heard = true;
-                self.verdict = Some((why.clone(), evidence.clone()));
-            }
-            EventKind::SessionEnded { end, stderr_tail, .. } => {
-                self.stderr.clone_from(stderr_tail);
-                if !self.is_heard && *end == SessionEnd::Success {
-                    self.bereaved = Some((*end, Instant::now() + SUCCESSOR));
-                    return None;
-                }
-                return is_over.then(|| self.conclude(Some(*end)));
+                return Some(self.conclude(end));
             }
             _ => {}
         }
-        is_over.then(|| self.conclude(None))
+        None
     }
 
-    /// Nobody came to take the prompt.
-    pub(super) fn give_up_waiting(&mut self) -> Option<Ended> {
-        let (end, _) = self.bereaved.take()?;
-        Some(self.conclude(Some(end)))
-    }
-
-    fn conclude(&self, session: Option<SessionEnd>) -> Ended {
-        if let Some((why, evidence)) = &self.verdict {
-            let data = json!({ "verdict": evidence, "why": why });
-            let is_limit = evidence
-                .as_ref()
-                .and_then(|it| it.verdict)
-                .is_some_and(stablehand_core::event::VerdictKind::is_limit);
-            if is_limit {
-                return Ended::Stop(StopReason::MaxTurnRequests);
+    fn conclude(&self, end: &TurnEnd) -> Ended {
+        match end {
+            TurnEnd::Stopped { verdict, .. } if verdict.is_limit() => {
+                Ended::Stop(StopReason::MaxTurnRequests)
             }
-            return failed(format!("the agent hung and was stopped: {why}"), data);
-        }
-        if self.was_cancelled() {
-            return Ended::Stop(StopReason::Cancelled);
-        }
-        match &self.end {
-            Some(TurnEnd::Done) => return Ended::Stop(StopReason::EndTurn),
-            Some(TurnEnd::Refused) => return Ended::Stop(StopReason::Refusal),
-            Some(TurnEnd::Limit) => return Ended::Stop(StopReason::MaxTokens),
-            Some(TurnEnd::Cancelled) => return Ended::Stop(StopReason::Cancelled),
-            Some(TurnEnd::Failed { failure: FailureKind::Auth, message }) => {
-                return Ended::Failed(Error::auth_required().data(message.clone()));
+            TurnEnd::Stopped { message, .. } => {
+                let data = json!({ "verdict": self.evidence, "why": message });
+                failed(format!("the agent hung and was stopped: {message}"), data)
             }
-            Some(TurnEnd::Failed { failure, message }) => {
-                return failed(message.clone(), json!({ "failure": failure }));
+            _ if self.was_cancelled() => Ended::Stop(StopReason::Cancelled),
+            TurnEnd::Done => Ended::Stop(StopReason::EndTurn),
+            TurnEnd::Refused => Ended::Stop(StopReason::Refusal),
+            TurnEnd::Limit => Ended::Stop(StopReason::MaxTokens),
+            TurnEnd::Cancelled => Ended::Stop(StopReason::Cancelled),
+            TurnEnd::Failed { failure: FailureKind::Auth, message } => {
+                Ended::Failed(Error::auth_required().data(message.clone()))
             }
-            None => {}
+            TurnEnd::Failed { failure, message } => {
+                let is_told = !matches!(failure, FailureKind::NoResult | FailureKind::NotStarted);
+                let stderr = self.stderr.as_deref().map(str::trim).filter(|_| !is_told);
+                let text = match stderr.filter(|tail| !tail.is_empty()) {
+                    Some(tail) => format!("{message}: {tail}"),
+                    None => message.clone(),
+                };
+                failed(text, json!({ "failure": failure, "stderr": self.stderr }))
+            }
         }
-        let text = match session {
-            Some(SessionEnd::Success) | None => return Ended::Stop(StopReason::EndTurn),
-            Some(SessionEnd::Interrupted) => return Ended::Stop(StopReason::Cancelled),
-            Some(SessionEnd::LimitReached) => return Ended::Stop(StopReason::MaxTurnRequests),
-            Some(SessionEnd::SpawnFailed) => "the agent could not be started",
-            Some(SessionEnd::Hung) => "the agent hung and was stopped",
-            Some(_) => "the agent ended without a result",
-        };
-        let text = match &self.stderr {
-            Some(tail) if !tail.trim().is_empty() => format!("{text}: {}", tail.trim()),
-            _ => text.to_owned(),
-        };
-        failed(text, json!({ "end": session, "stderr": self.stderr }))
     }
 
     /// The one answer.

@@ -89,7 +89,7 @@ impl Updates {
                 self.told = None;
                 self.by_item.clear();
             }
-            EventKind::TurnStarted { prompt: Some(prompt) } if self.prompts => {
+            EventKind::TurnStarted { prompt: Some(prompt), .. } if self.prompts => {
                 out.push(SessionUpdate::UserMessageChunk(chunk(prompt)));
             }
             EventKind::TurnContinued { prompt, by, count, max } => {

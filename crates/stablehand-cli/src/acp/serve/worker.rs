@@ -13,8 +13,9 @@ use super::live::{Live, Start};
 use super::prompt::parts;
 use super::questions::Questions;
 use super::settings::{MODE, MODEL, Settings};
-use super::turn::{Ended, Turn};
+use super::turn::{Ended, Turn, internal};
 use super::updates::{Updates, chunk};
+use crate::ask::Note;
 use crate::sessions::read::each_event;
 use agent_client_protocol::v1::Responder;
 use agent_client_protocol::v1::schema::{
@@ -23,6 +24,7 @@ use agent_client_protocol::v1::schema::{
     SessionNotification, SessionUpdate, SetSessionConfigOptionRequest,
     SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse, StopReason,
 };
+use stablehand::Frame;
 use stablehand::manage::Model;
 use stablehand_core::Event;
 use stablehand_core::event::{EventKind, Tokens, Usage};
@@ -49,7 +51,7 @@ pub(super) enum Word {
         outcome: Option<RequestPermissionOutcome>,
     },
     /// The agent says something; of which start, so that old news is known as such.
-    Event(u64, Box<Event>),
+    Event(u64, Arc<Frame>),
     /// It says nothing any more.
     Silent(u64),
     /// A command of ours has its answer; which one, so that one that nobody waits for any more is known.
@@ -195,7 +197,7 @@ impl Worker {
                     self.questions.answered(&id, outcome.as_ref(), live);
                 }
             }
-            Word::Event(start, event) if start == self.starts => self.event(&event),
+            Word::Event(start, frame) if start == self.starts => self.event(&frame.event),
             Word::Silent(start) if start == self.starts => self.silent(),
             Word::Event(..) | Word::Silent(_) | Word::Close(_) => {}
             Word::Commanded(number, _) if Some(number) != self.commanded() => {}
@@ -264,7 +266,9 @@ impl Worker {
         }
         let (Some(live), Some(turn)) = (&mut self.live, &mut self.turn) else { return Ok(()) };
         turn.processes = live.processes();
-        live.prompt(prompt);
+        let prompted =
+            live.prompt(prompt).map_err(|error| internal(error.to_string(), serde_json::json!({})));
+        turn.id = Some(prompted?);
         Ok(())
     }
 
@@ -316,8 +320,8 @@ impl Worker {
         }
         self.notice(event);
         let Some(live) = &mut self.live else { return };
-        let asked = live.questions(event);
-        for note in asked {
+        live.event(event);
+        if let Some(note) = Note::of(event) {
             let mut before = Vec::new();
             let request =
                 self.questions.heard(note, &self.entry.id, &mut self.updates, &mut before);
@@ -328,11 +332,7 @@ impl Worker {
                 self.questions.ask(request, &self.house, live);
             }
         }
-        let Some(live) = &mut self.live else { return };
-        let is_over = live.is_turn_over(event);
-        if let Some(turn) = &mut self.turn
-            && let Some(ended) = turn.heard(event, is_over)
-        {
+        if let Some(ended) = self.turn.as_mut().and_then(|turn| turn.heard(event)) {
             self.finish(ended);
         }
     }
@@ -404,10 +404,7 @@ impl Worker {
         let Some(turn) = &mut self.turn else { return };
         if turn.was_cancelled() {
             self.end_live();
-            return self.finish(Ended::Stop(StopReason::Cancelled));
-        }
-        if let Some(ended) = turn.give_up_waiting() {
-            self.finish(ended);
+            self.finish(Ended::Stop(StopReason::Cancelled));
         }
     }
 

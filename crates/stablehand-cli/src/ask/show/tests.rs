@@ -9,7 +9,7 @@ use stablehand_core::time::UnixMillis;
 const PLAIN: Style = Style { colour: false };
 
 fn asked(tool: Option<Tool>, options: &[&str]) -> Question {
-    let kind = EventKind::TurnStarted { prompt: None };
+    let kind = EventKind::TurnStarted { prompt: None, by: None };
     let run = RunId("r".into());
     Question {
         id: "1".into(),

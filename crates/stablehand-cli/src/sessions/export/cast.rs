@@ -5,7 +5,6 @@
 //! sequences that set titles, write to the clipboard or ask the terminal something are left out.
 
 use super::super::find::Found;
-use super::super::glance::Glance;
 use super::super::play::{play, still_there};
 use super::super::read::{each_line, warn};
 use super::Sheet;
@@ -14,6 +13,7 @@ use crate::failure::Failure;
 use crate::render::{Page, Surface as _, TextView};
 use serde_json::json;
 use stablehand::follow::Show;
+use stablehand::log::Glance;
 use stablehand::redact::Redaction;
 use stablehand_core::event::EventKind;
 use stablehand_core::json::Value;
@@ -117,9 +117,9 @@ struct Filmed {
 
 impl Show for Filmed {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        let at = UnixMillis::from_rfc3339(&event.at).unwrap_or_default();
+        let at = event.at;
         self.film.begin((TEXT_COLS, TEXT_ROWS), at)?;
-        if let EventKind::TurnStarted { prompt: Some(prompt) } = &event.event {
+        if let EventKind::TurnStarted { prompt: Some(prompt), .. } = &event.event {
             self.film.frame(at, "m", &excerpt(prompt.trim().as_bytes(), 60))?;
         }
         self.view.event(event)?;

@@ -3,12 +3,12 @@
 //! Everything that an agent wrote is escaped, and the page forbids by its own policy whatever would
 //! come through all the same: only our style, known by its hash, counts.
 
-use super::super::glance::Glance;
 use super::super::story::{Did, Entry, Story, What};
 use super::words;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
+use stablehand::log::Glance;
 use stablehand_core::event::{NoticeLevel, SessionEnd, TodoStatus, TurnEnd};
 use stablehand_core::text::plain;
 use std::fmt::Write as _;

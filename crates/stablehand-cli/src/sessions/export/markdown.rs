@@ -5,9 +5,9 @@
 //! could begin a tag is written as an entity, so that no tag of the agent's is one, and pictures are
 //! links, so that nothing is fetched.
 
-use super::super::glance::Glance;
 use super::super::story::{Entry, Story, What};
 use super::words;
+use stablehand::log::Glance;
 use stablehand_core::text::plain;
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! What Markdown and HTML say in the same words: names of things, times, figures, cuts.
 
-use super::super::glance::Glance;
 use super::super::story::{Entry, Story, What};
+use stablehand::log::Glance;
 use stablehand::log::Writer;
 use stablehand_core::event::{EndedBy, SessionEnd, TodoStatus, Tokens, TurnEnd};
 use stablehand_core::id::RunId;
@@ -98,6 +98,7 @@ fn how(end: &TurnEnd) -> String {
         TurnEnd::Limit => "a limit of the agent's own was reached".to_owned(),
         TurnEnd::Cancelled => "cancelled".to_owned(),
         TurnEnd::Failed { message, .. } => format!("failed: {}", plain(message).trim()),
+        TurnEnd::Stopped { message, .. } => format!("stopped: {}", plain(message).trim()),
     }
 }
 
@@ -165,7 +166,7 @@ pub(super) fn facts(seen: &Glance, story: &Story) -> Vec<(&'static str, String)>
     put("Model", seen.model.clone());
     put("Workspace", seen.cwd.clone());
     put("Session", seen.session.as_ref().map(|session| plain(&session.0)));
-    put("Began", seen.began.map(super::super::glance::moment));
+    put("Began", seen.began.map(super::super::when::moment));
     let count = |wanted: fn(&What) -> bool| {
         story.entries.iter().filter(|entry| wanted(&entry.what)).count()
     };

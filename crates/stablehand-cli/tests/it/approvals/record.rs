@@ -22,7 +22,7 @@ fn decisions_are_told_while_it_runs_and_listed_later() {
     assert!(text.contains("✗ denied: Bash echo ho (by policy)"), "{text}");
 
     let path = env.log().path.display().to_string();
-    let ended = env.log().last().clone();
+    let ended = env.log().one("run_ended").clone();
     let session = ended["session_id"].as_str().unwrap().to_owned();
     let run_id = env.log().one("agent_spawned")["run"].as_str().unwrap().to_owned();
     let mut seen = Vec::new();

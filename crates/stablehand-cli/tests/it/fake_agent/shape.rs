@@ -57,8 +57,8 @@ fn shape(events: &[Value]) -> Vec<String> {
 #[test]
 fn the_same_scene_has_the_same_shape_in_all_agents() {
     let message = ["item.started message", "item.delta message", "item.completed message"];
-    let opening = ["process.spawned", "session.started", "turn.started"];
-    let ending = ["turn.ended", "process.exited", "session.ended"];
+    let opening = ["turn.started", "process.spawned", "session.started"];
+    let ending = ["turn.result", "process.exited", "run.ended", "turn.ended", "session.ended"];
     let tool = ["item.started tool execute", "item.completed tool execute"];
     let both = [
         "item.started tool execute",

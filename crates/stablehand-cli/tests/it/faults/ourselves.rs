@@ -100,7 +100,10 @@ fn the_last_record_of_an_interrupted_run_says_so() {
     env.record("ready");
     run.signal(Signal::SIGTERM);
     run.finish().assert_code(143);
-    assert_eq!(env.log().last()["msg"], "run_ended");
+    let log = env.log();
+    assert_eq!(log.last()["msg"], "session_ended");
+    assert_eq!(log.last()["outcome"], "interrupted");
+    assert_eq!(log.one("run_ended")["outcome"], "interrupted");
 }
 
 #[test]

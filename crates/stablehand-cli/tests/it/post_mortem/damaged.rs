@@ -67,6 +67,9 @@ fn whole_records_are_shown_whatever_stands_between_them() {
 #[test]
 fn a_log_that_was_cut_off_says_so() {
     let (env, mut lines) = log();
+    let ends_run = |line: &Vec<u8>| String::from_utf8_lossy(line).contains("\"run_ended\"");
+    let at = lines.iter().position(ends_run).expect("the last record of the run");
+    lines.truncate(at + 1);
     let end = lines.pop().expect("the last record");
     lines.push(end[..end.len() / 2].to_vec());
     let path = write(&env, &lines);
@@ -78,12 +81,12 @@ fn a_log_that_was_cut_off_says_so() {
 #[test]
 fn a_log_of_a_newer_program_is_read_and_says_so() {
     let (env, mut lines) = log();
-    let first = String::from_utf8_lossy(&lines[0]).replace("\"v\":1", "\"v\":2");
+    let first = String::from_utf8_lossy(&lines[0]).replace("\"v\":2", "\"v\":3");
     assert_ne!(first.as_bytes(), lines[0]);
     lines[0] = first.into_bytes();
     let path = write(&env, &lines);
     for (text, said) in shown(&env, &path) {
-        assert!(said.contains("version 2") && said.contains("knows 1"), "{said}");
+        assert!(said.contains("version 3") && said.contains("knows 2"), "{said}");
         assert!(text.contains("Feeding.") || text.contains("What it was doing"), "{text}");
     }
 }

@@ -133,9 +133,9 @@ fn several_runs_of_one_log_are_followed() {
     let told = sessions(&env, &["tail", "-f", "-n", "1000", "--output-format", "events"]);
     let told = told.deadline(secs(60)).start().finish_alone();
     told.assert_code(0);
-    let ends =
-        told.stdout_json().iter().filter(|it| it["event"]["type"] == "session.ended").count();
-    assert_eq!(ends, 2);
+    let told = told.stdout_json();
+    let count = |kind: &str| told.iter().filter(|it| it["event"]["type"] == kind).count();
+    assert_eq!((count("run.ended"), count("turn.ended"), count("session.ended")), (2, 1, 1));
     agent.finish().assert_code(0);
 }
 

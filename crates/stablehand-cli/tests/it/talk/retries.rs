@@ -28,7 +28,7 @@ fn the_same_prompt_where_nothing_was_changed_and_the_next_prompt_after_that() {
     let env = env(&format!("read-stdin\ninit s1\nassistant so\nhang\n---\n{turn}---\n{turn}"));
     let run = talk(&env, "cursor").stdin("go\non\n").finish();
     run.assert_code(0);
-    assert_eq!(agains(&events(&run, "session.ended")), [true, false, false]);
+    assert_eq!(agains(&events(&run, "run.ended")), [true, false, false]);
     let log = env.log();
     let scheduled = log.one("retry_scheduled");
     assert_eq!((&scheduled["attempt"], &scheduled["same_prompt"]), (&2.into(), &true.into()));
@@ -56,8 +56,8 @@ fn a_later_turn_of_a_process_that_says_nothing_at_all_has_hung_and_is_tried_agai
     let run =
         talk(&env, "claude").variable("FAKE_AGENT_TALKS", "1").stdin("first\nsecond\n").finish();
     run.assert_code(0);
-    assert_eq!(agains(&events(&run, "session.ended")), [true, false], "{}", run.stderr);
-    assert_eq!(events(&run, "session.ended")[0]["end"], "hung");
+    assert_eq!(agains(&events(&run, "run.ended")), [true, false], "{}", run.stderr);
+    assert_eq!(events(&run, "run.ended")[0]["end"], "hung");
     assert_eq!(events(&run, "turn.ended").len(), 2);
     let log = env.log();
     let given: Vec<_> = log.all("prompt_given").iter().map(|it| it["text"].clone()).collect();

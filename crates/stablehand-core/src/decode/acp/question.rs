@@ -28,6 +28,7 @@ pub(super) fn permission(id: Value<'_>, params: Value<'_>, tool: Option<Box<Tool
         options: options.filter_map(|option| first(option, &["optionId"])).collect(),
         tool,
         why: None,
+        waits: false,
     }
 }
 
@@ -40,6 +41,7 @@ pub(super) fn elicitation(id: Value<'_>, params: Value<'_>) -> EventKind {
         options: ["accept", "decline", "cancel"].map(str::to_owned).to_vec(),
         tool: None,
         why: None,
+        waits: false,
     }
 }
 

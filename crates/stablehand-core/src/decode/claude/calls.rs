@@ -232,5 +232,5 @@ fn answered(id: String, ending: &Ending<'_>) -> EventKind {
         None => (!refused, "agent".to_owned()),
     };
     let choice = if accepted { "allow" } else { "deny" };
-    EventKind::ApprovalResolved { id, choice: choice.to_owned(), by }
+    EventKind::resolved(id, choice, by)
 }

@@ -50,6 +50,7 @@ pub(super) fn request(
                 options,
                 tool: Some(Box::new(tool)),
                 why: None,
+                waits: false,
             })
         }
         "elicitation" => {
@@ -63,6 +64,7 @@ pub(super) fn request(
                 options,
                 tool: None,
                 why: None,
+                waits: false,
             })
         }
         "hook_callback" => {

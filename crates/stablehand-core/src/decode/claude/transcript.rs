@@ -280,7 +280,7 @@ impl ClaudeTranscript {
             let mut sink = Sink { ids: &mut decoder.ids, depth: DEPTH, out: &mut kinds };
             decoder.calls.broken_off(&mut sink);
             decoder.turn_is_on(&mut Vec::new());
-            kinds.push(EventKind::TurnStarted { prompt: Some(prompt) });
+            kinds.push(EventKind::TurnStarted { prompt: Some(prompt), by: None });
         }
         self.front.tell(at, kinds, out);
     }

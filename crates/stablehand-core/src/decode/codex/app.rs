@@ -211,12 +211,11 @@ impl CodexAppDecoder {
                     out.push(EventKind::UsageUpdated { usage: used });
                 }
             }
-            b"serverRequest/resolved" => out.push(EventKind::ApprovalResolved {
+            b"serverRequest/resolved" => {
                 // The decision itself went the other way; what came of it, the item tells.
-                id: question::id_text(params.get("requestId")),
-                choice: "answered".to_owned(),
-                by: "client".to_owned(),
-            }),
+                let id = question::id_text(params.get("requestId"));
+                out.push(EventKind::resolved(id, "answered", "client"));
+            }
             b"error" => self.error(params, out),
             b"warning"
             | b"guardianWarning"

@@ -51,6 +51,7 @@ pub(super) fn asked(
         options: options(method, params),
         tool: None,
         why: None,
+        waits: false,
     }
 }
 

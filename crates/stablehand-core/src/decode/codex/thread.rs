@@ -90,7 +90,7 @@ impl Thread {
     /// A turn begins, and its prompt is not going to be echoed.
     pub(super) fn turn_started(&mut self, out: &mut Vec<EventKind>) {
         self.turn = Turn::On;
-        out.push(EventKind::TurnStarted { prompt: None });
+        out.push(EventKind::TurnStarted { prompt: None, by: None });
     }
 
     /// A turn begins; its prompt comes with the next item, if at all.
@@ -255,7 +255,7 @@ impl Thread {
         }
         self.turn = Turn::On;
         let prompt = Some(text).filter(|_| depth == Depth::Full);
-        out.push(EventKind::TurnStarted { prompt });
+        out.push(EventKind::TurnStarted { prompt, by: None });
     }
 
     /// Tells a plan, unless it was the last one told.

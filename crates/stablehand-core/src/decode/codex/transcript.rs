@@ -353,7 +353,7 @@ impl CodexTranscript {
         let mut kinds = Vec::new();
         self.stream.calls.abandon(&mut kinds);
         self.stream.in_turn = true;
-        kinds.push(EventKind::TurnStarted { prompt: Some(text) });
+        kinds.push(EventKind::TurnStarted { prompt: Some(text), by: None });
         self.front.tell(at, kinds, out);
     }
 

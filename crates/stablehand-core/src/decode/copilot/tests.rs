@@ -77,7 +77,7 @@ fn a_turn_from_prompt_to_result() {
             "turn.ended"
         ]
     );
-    assert_eq!(events[0], EventKind::TurnStarted { prompt: Some("do it".into()) });
+    assert_eq!(events[0], EventKind::TurnStarted { prompt: Some("do it".into()), by: None });
     assert_eq!(said(&events), "I \"run\"");
     let [tool] = tools(&events).try_into().unwrap();
     assert_eq!(tool.step.as_deref(), Some("0"));
@@ -259,13 +259,10 @@ fn retries_usage_and_questions_are_told() {
                 what: "ls".into(),
                 options: vec![],
                 tool: None,
-                why: None
+                why: None,
+                waits: false,
             },
-            EventKind::ApprovalResolved {
-                id: "q".into(),
-                choice: "approved".into(),
-                by: "agent".into()
-            },
+            EventKind::resolved("q".into(), "approved", "agent"),
         ]
     );
 }

@@ -169,15 +169,14 @@ pub(super) fn permission_requested(data: Value<'_>, out: &mut Vec<EventKind>) {
         options: Vec::new(),
         tool: None,
         why: None,
+        waits: false,
     });
 }
 
 /// Somebody, or a rule, has answered.
 pub(super) fn permission_completed(data: Value<'_>, out: &mut Vec<EventKind>) {
     let result = data.get("result").unwrap_or(data);
-    out.push(EventKind::ApprovalResolved {
-        id: data.get("requestId").and_then(Value::string).unwrap_or_default(),
-        choice: kit::first(result, &["kind"]).unwrap_or_else(|| "unknown".to_owned()),
-        by: "agent".to_owned(),
-    });
+    let id = data.get("requestId").and_then(Value::string).unwrap_or_default();
+    let choice = kit::first(result, &["kind"]).unwrap_or_else(|| "unknown".to_owned());
+    out.push(EventKind::resolved(id, choice, "agent"));
 }

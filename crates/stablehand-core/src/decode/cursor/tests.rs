@@ -102,7 +102,7 @@ fn a_turn_from_init_to_result() {
             resumed_from: None,
         }
     );
-    assert_eq!(events[1], EventKind::TurnStarted { prompt: Some("do \"it\"".into()) });
+    assert_eq!(events[1], EventKind::TurnStarted { prompt: Some("do \"it\"".into()), by: None });
     assert_eq!(
         events[5],
         EventKind::ItemCompleted {

@@ -59,7 +59,7 @@ fn a_turn_from_init_to_result() {
             resumed_from: None,
         }
     );
-    assert_eq!(events[1], EventKind::TurnStarted { prompt: Some("do it".into()) });
+    assert_eq!(events[1], EventKind::TurnStarted { prompt: Some("do it".into()), by: None });
     assert_eq!(said(&events), "a\"bc");
     assert_eq!(bodies(&events), [&ItemBody::Message { text: "a\"bc".into() }]);
     let tokens = Tokens { input: 8, output: 5, cache_read: 4, ..Tokens::default() };

@@ -226,7 +226,7 @@ impl GeminiTranscript {
         self.stream.close_texts(&mut kinds);
         self.stream.calls.abandon(&mut kinds);
         self.stream.in_turn = true;
-        kinds.push(EventKind::TurnStarted { prompt: Some(words.to_owned()) });
+        kinds.push(EventKind::TurnStarted { prompt: Some(words.to_owned()), by: None });
         self.front.tell(at, kinds, out);
     }
 

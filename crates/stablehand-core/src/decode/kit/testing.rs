@@ -86,7 +86,7 @@ pub(in super::super) fn ends(events: &[EventKind]) -> Vec<TurnEnd> {
 pub(in super::super) fn without_texts(mut events: Vec<EventKind>) -> Vec<EventKind> {
     for event in &mut events {
         match event {
-            EventKind::TurnStarted { prompt } => *prompt = None,
+            EventKind::TurnStarted { prompt, .. } => *prompt = None,
             EventKind::TurnEnded { text, .. } => *text = None,
             EventKind::ItemDelta { text, .. } => text.clear(),
             EventKind::HookReceived { payload, .. } => *payload = serde_json::Value::Null,

@@ -132,7 +132,7 @@ impl OpenCodeTranscript {
             stream.calls.abandon(&mut kinds);
             stream.in_turn = true;
             self.decoder.failed = None;
-            kinds.push(EventKind::TurnStarted { prompt: Some(message.words) });
+            kinds.push(EventKind::TurnStarted { prompt: Some(message.words), by: None });
             self.front.tell(message.at, kinds, out);
         } else if let Some((at, error)) = message.error {
             let line = Line { bytes: &error, offset: 0, part: Part::Whole, newline: true };

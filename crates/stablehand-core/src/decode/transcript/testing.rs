@@ -59,7 +59,7 @@ impl Read {
         self.events
             .iter()
             .filter_map(|event| match event {
-                EventKind::TurnStarted { prompt } => Some(prompt.as_deref().unwrap_or("-")),
+                EventKind::TurnStarted { prompt, .. } => Some(prompt.as_deref().unwrap_or("-")),
                 _ => None,
             })
             .collect()

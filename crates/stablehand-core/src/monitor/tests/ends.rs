@@ -24,7 +24,7 @@ fn something_new_after_a_result_takes_it_back() {
     assert_eq!(run.overdue(), 1);
     // A next prompt waits for its own first answer.
     let mut run = Run::plain();
-    run.begin().text().end().event(&EventKind::TurnStarted { prompt: None });
+    run.begin().text().end().event(&EventKind::TurnStarted { prompt: None, by: None });
     run.gives(VerdictKind::FirstResponse, 300.0);
 }
 

@@ -177,6 +177,7 @@ fn a_question_in_the_stream_does_not_wait_for_ever() {
         options: Vec::new(),
         tool: None,
         why: None,
+        waits: false,
     };
     Run::wrap().begin().text().event(&asked).gives(VerdictKind::IdleAfterText, 60.0);
 }

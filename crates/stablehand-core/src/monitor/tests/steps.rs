@@ -54,7 +54,7 @@ pub(crate) fn any_step() -> impl Strategy<Value = Step> {
     let plain = prop_oneof![
         Just(session("s")),
         Just(reconnecting()),
-        Just(EventKind::TurnStarted { prompt: None }),
+        Just(EventKind::TurnStarted { prompt: None, by: None }),
         Just(turn_ended(None)),
         Just(turn_ended(Some(Usage::Turn(Tokens { output: 40, ..Tokens::default() })))),
         Just(EventKind::UsageUpdated {

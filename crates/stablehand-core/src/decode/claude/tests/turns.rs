@@ -39,7 +39,7 @@ fn a_turn_from_init_to_result() {
             resumed_from: None,
         }
     );
-    assert_eq!(events[1], EventKind::TurnStarted { prompt: None });
+    assert_eq!(events[1], EventKind::TurnStarted { prompt: None, by: None });
     let tokens = Tokens {
         input: 7,
         output: 2,
@@ -159,7 +159,7 @@ fn turns_begin_with_each_prompt() {
     let prompts: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
-            EventKind::TurnStarted { prompt } => Some(prompt.as_deref()),
+            EventKind::TurnStarted { prompt, .. } => Some(prompt.as_deref()),
             _ => None,
         })
         .collect();

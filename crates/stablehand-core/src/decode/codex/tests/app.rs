@@ -77,7 +77,7 @@ fn a_turn_from_hello_to_completed() {
     let EventKind::SessionStarted { agent_version, model, cwd, .. } = &events[0] else { panic!() };
     assert_eq!(agent_version.as_deref(), Some("0.166.0"));
     assert_eq!((model.as_deref(), cwd.as_deref()), (Some("gpt-5.5"), Some("/w")));
-    assert_eq!(events[1], EventKind::TurnStarted { prompt: Some("do \"it\"".into()) });
+    assert_eq!(events[1], EventKind::TurnStarted { prompt: Some("do \"it\"".into()), by: None });
     let tool = &tools(&events)[0];
     let input = ToolInput::Command { command: "echo hi".into(), cwd: Some("/w".into()) };
     assert_eq!((&tool.input, tool.duration_ms), (&input, Some(179)));
@@ -157,7 +157,8 @@ fn questions_and_answers() {
             what: "run `echo hi` in /w (why)".into(),
             options: vec!["accept".into(), "acceptWithExecpolicyAmendment".into(), "cancel".into()],
             tool: None,
-            why: None
+            why: None,
+            waits: false,
         }
     );
     assert!(matches!(&events[4], EventKind::ApprovalResolved { id, .. } if id == "0"));

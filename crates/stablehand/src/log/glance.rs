@@ -3,11 +3,10 @@
 //! Reads a bounded part of each end, however long the log is. Everything that an agent named in it is
 //! still as the agent wrote it; whoever shows it makes it plain.
 
-use crate::failure::Failure;
-use stablehand::Agent;
-use stablehand::log::Writer;
+use super::Writer;
+use crate::agent::Agent;
 use stablehand_core::event::{EventKind, ItemBody, TextRole};
-use stablehand_core::id::SessionId;
+use stablehand_core::id::{LogId, SessionId, SessionKey};
 use stablehand_core::json::{Object, Value};
 use stablehand_core::record::Record;
 use stablehand_core::replay::EventReader;
@@ -31,7 +30,7 @@ const TITLE: usize = 200;
 
 /// What a glance was at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum LogKind {
     /// A log of ours.
     Log,
     /// What an agent wrote down itself.
@@ -40,55 +39,58 @@ pub(super) enum Kind {
 
 /// What there is to know of a log at a glance.
 #[derive(Debug)]
-pub(super) struct Glance {
+pub struct Glance {
     /// What it is.
-    pub(super) kind: Kind,
+    pub kind: LogKind,
     /// The file.
-    pub(super) log: PathBuf,
+    pub log: PathBuf,
+    /// Our id of the log.
+    pub id: Option<LogId>,
+    /// Our id of the session; logs of format 1 have none.
+    pub key: Option<SessionKey>,
     /// The agent's name on the command line.
-    pub(super) agent: Option<String>,
+    pub agent: Option<String>,
     /// How its output is read.
-    pub(super) dialect: Option<Dialect>,
+    pub dialect: Option<Dialect>,
     /// The agent's id of the session; the latest, where it changed. Where the agent never named one,
     /// the one that it was asked to continue.
-    pub(super) session: Option<SessionId>,
+    pub session: Option<SessionId>,
     /// The model, as the agent names it.
-    pub(super) model: Option<String>,
+    pub model: Option<String>,
     /// The folder that it worked in.
-    pub(super) cwd: Option<String>,
+    pub cwd: Option<String>,
     /// The first prompt, or what the agent said first, where it does not echo prompts; in one line.
-    pub(super) title: Option<String>,
+    pub title: Option<String>,
     /// When the log was opened.
-    pub(super) began: Option<UnixMillis>,
+    pub began: Option<UnixMillis>,
     /// The end of the last run; absent while it goes on, and where it broke off.
-    pub(super) end: Option<End>,
+    pub end: Option<LogEnd>,
     /// Whether it is being written.
-    pub(super) writer: Writer,
+    pub writer: Writer,
     /// Whether the raw records are not what the agent wrote.
-    pub(super) redacted_raw: bool,
+    pub redacted_raw: bool,
 }
 
 /// How the last run ended.
 #[derive(Debug)]
-pub(super) struct End {
+pub struct LogEnd {
     /// In one word.
-    pub(super) outcome: String,
+    pub outcome: String,
     /// In a sentence.
-    pub(super) text: String,
+    pub text: String,
     /// How long that run took.
-    pub(super) elapsed_ms: Option<u64>,
+    pub elapsed_ms: Option<u64>,
 }
 
 /// Looks at both ends of a log.
-pub(super) fn glance(log: &Path) -> Result<Glance, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::new(format!("failed to read the log `{}`: {error}", log.display()))
-    };
-    let file = File::open(log).map_err(failed)?;
-    let size = file.metadata().map_err(failed)?.len();
+pub fn glance(log: &Path) -> std::io::Result<Glance> {
+    let file = File::open(log)?;
+    let size = file.metadata()?.len();
     let mut seen = Glance {
-        kind: Kind::Log,
+        kind: LogKind::Log,
         log: log.to_owned(),
+        id: None,
+        key: None,
         agent: None,
         dialect: None,
         session: None,
@@ -100,10 +102,10 @@ pub(super) fn glance(log: &Path) -> Result<Glance, Failure> {
         writer: Writer::of(&file),
         redacted_raw: false,
     };
-    let resumed = seen.head(&file).map_err(failed)?;
+    let resumed = seen.head(&file)?;
     for most in TAILS {
         let from = size.saturating_sub(most);
-        let tail = part(&file, from, most).map_err(failed)?;
+        let tail = part(&file, from, most)?;
         // The first line is the rest of a longer one, unless all of the log is here.
         let skip = usize::from(from > 0);
         for line in tail.split(|byte| *byte == b'\n').skip(skip) {
@@ -147,6 +149,8 @@ impl Glance {
                 self.began.get_or_insert(*at);
                 match message.as_ref() {
                     "log_opened" => {
+                        self.id = text(fields, "log").and_then(|id| id.parse().ok());
+                        self.key = text(fields, "session").and_then(|key| key.parse().ok());
                         self.redacted_raw =
                             fields.get("redacted_raw").and_then(Value::bool).unwrap_or(false);
                         self.dialect = text(fields, "dialect").and_then(|it| Dialect::by_name(&it));
@@ -166,7 +170,7 @@ impl Glance {
             reader.record(&record, &mut events);
             for event in events.drain(..) {
                 match event.event {
-                    EventKind::TurnStarted { prompt: Some(prompt) } if self.title.is_none() => {
+                    EventKind::TurnStarted { prompt: Some(prompt), .. } if self.title.is_none() => {
                         self.title = title(&prompt);
                     }
                     EventKind::ItemDelta { role: TextRole::Message, text, .. }
@@ -207,7 +211,7 @@ impl Glance {
             "run_ended" => {
                 self.session = text(&fields, "session_id").map(SessionId).or(self.session.take());
                 let elapsed = fields.get("elapsed_ms").and_then(Value::i64);
-                self.end = Some(End {
+                self.end = Some(LogEnd {
                     outcome: text(&fields, "outcome").unwrap_or_default(),
                     text: text(&fields, "text").unwrap_or_default(),
                     elapsed_ms: elapsed.and_then(|ms| u64::try_from(ms).ok()),
@@ -245,13 +249,4 @@ fn workspace(fields: &Object<'_>) -> Option<String> {
 fn title(text: &str) -> Option<String> {
     let text = excerpt(text.trim().as_bytes(), TITLE);
     Some(text).filter(|text| !text.is_empty())
-}
-
-/// A moment for a person: `2026-10-03 02:24:57 UTC`. Logs have no other zone.
-pub(super) fn moment(at: UnixMillis) -> String {
-    let text = at.rfc3339();
-    match (text.get(..10), text.get(11..19)) {
-        (Some(day), Some(time)) => format!("{day} {time} UTC"),
-        _ => text,
-    }
 }

@@ -1,0 +1,176 @@
+//! From what single runs tell to what a session tells: one end of each turn, one event of each
+//! approval.
+//!
+//! An agent reports a result once for each process, sometimes more often, and asks in its own
+//! stream before anything is known of the answer. In a run that we prompt ourselves, records say
+//! when a turn begins and ends and which question is put to whom; what the stream says of that is
+//! merged into them here. Logs without such records tell what the stream tells.
+
+use crate::event::{EventKind, ItemBody, Origin, Tokens, Tool, TurnEnd, Usage};
+use crate::id::TurnId;
+use crate::json::{Object, Value};
+use crate::record::Record;
+use std::collections::VecDeque;
+
+/// So many calls and questions are remembered for their details.
+const MOST: usize = 64;
+
+/// What a session is known to be at, as far as its events depend on it.
+#[derive(Debug, Default)]
+pub(super) struct SessionView {
+    /// The records of this run say when turns begin and end.
+    turns: bool,
+    /// The records of this run say what is asked.
+    approvals: bool,
+    turn: Option<TurnId>,
+    reported: Reported,
+    /// Calls that have begun.
+    calls: VecDeque<Tool>,
+    /// What questions of the stream are about, by their ids.
+    asked: VecDeque<(String, Tool)>,
+}
+
+/// What the agent reported in the turn that is on.
+#[derive(Debug, Default)]
+struct Reported {
+    text: Option<String>,
+    usage: Option<Usage>,
+    duration_ms: Option<u64>,
+}
+
+/// Returns true if a record is about the session, and not about one of its runs.
+pub(super) fn is_of_session(message: &str) -> bool {
+    matches!(message, "turn_started" | "turn_ended" | "session_ended")
+}
+
+impl SessionView {
+    /// The turn that is on.
+    pub(super) fn turn(&self) -> Option<TurnId> {
+        self.turn
+    }
+
+    /// Takes a decision of ours, before the events that it brings.
+    pub(super) fn decision(&mut self, message: &str, fields: &Object<'_>) {
+        match message {
+            "agent_spawned" | "spawn_failed" => {
+                let recorded = fields.get("recorded");
+                let says = |word| recorded.is_some_and(|list| has(list, word));
+                (self.turns, self.approvals) = (says(b"\"turns\""), says(b"\"approvals\""));
+                self.calls.clear();
+                self.asked.clear();
+                self.reported.text = None;
+            }
+            "turn_started" => {
+                let id = fields.get("turn").and_then(Value::str);
+                self.turn = id.and_then(|id| id.parse().ok());
+                self.reported = Reported::default();
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes an event that a run told; what the session tells of it. `settled` are the questions
+    /// that the same record answers.
+    pub(super) fn tell(
+        &mut self,
+        origin: Origin,
+        mut kind: EventKind,
+        settled: &[String],
+    ) -> Option<EventKind> {
+        let by_stream = origin == Origin::Agent;
+        match &mut kind {
+            EventKind::TurnStarted { .. } if self.turns && by_stream => return None,
+            EventKind::TurnEnded { .. } if self.turns && by_stream => {
+                return Some(self.result(kind));
+            }
+            EventKind::ItemStarted { item } if self.approvals => {
+                if let ItemBody::Tool(tool) = &item.body {
+                    push(&mut self.calls, (**tool).clone());
+                }
+            }
+            // An agent that answers itself asks nobody else.
+            EventKind::ApprovalRequested { id, tool, .. }
+                if self.approvals && by_stream && !settled.contains(id) =>
+            {
+                if let Some(tool) = tool.take() {
+                    push(&mut self.asked, (id.clone(), *tool));
+                }
+                return None;
+            }
+            EventKind::ApprovalRequested { id, call, tool, .. } => {
+                let begun = self.calls.iter().rfind(|known| Some(&known.call) == call.as_ref());
+                let asked = self.asked.iter().find(|(known, _)| known == id).map(|(_, tool)| tool);
+                let known = [tool.as_deref(), asked, begun];
+                let diff = known.into_iter().flatten().find_map(|tool| tool.diff.clone());
+                if tool.is_none() {
+                    *tool = asked.or(begun).cloned().map(Box::new);
+                }
+                if let Some(tool) = tool {
+                    tool.diff = diff;
+                }
+            }
+            _ => {}
+        }
+        Some(kind)
+    }
+
+    /// Takes a record about the session itself; the event that it tells, with its turn.
+    pub(super) fn own(&mut self, record: &Record<'_>) -> Option<(EventKind, Option<TurnId>)> {
+        let Record::Decision { message, fields, .. } = record else { return None };
+        if !is_of_session(message) {
+            return None;
+        }
+        let mut event = record.event()?;
+        let mut turn = self.turn.filter(|_| message == "turn_started");
+        if let EventKind::TurnEnded { text, usage, duration_ms, end } = &mut event {
+            let id = fields.get("turn").and_then(Value::str).and_then(|id| id.parse().ok());
+            turn = id;
+            // A prompt that never got its turn has nothing to report.
+            if self.turn.take_if(|on| Some(*on) == id).is_some() {
+                let reported = std::mem::take(&mut self.reported);
+                let is_answer = !matches!(end, TurnEnd::Failed { .. });
+                *text = text.take().or(reported.text).filter(|_| is_answer);
+                *usage = usage.or(reported.usage);
+                *duration_ms = duration_ms.or(reported.duration_ms);
+            }
+        }
+        Some((event, turn))
+    }
+
+    /// The agent's word that it is done, which need not be the end of the turn.
+    fn result(&mut self, kind: EventKind) -> EventKind {
+        let EventKind::TurnEnded { end, text, usage, duration_ms } = kind else { return kind };
+        let reported = &mut self.reported;
+        if text.is_some() {
+            reported.text.clone_from(&text);
+        }
+        reported.usage = add(reported.usage, usage);
+        reported.duration_ms = match (reported.duration_ms, duration_ms) {
+            (Some(before), Some(more)) => Some(before.saturating_add(more)),
+            (before, more) => before.or(more),
+        };
+        EventKind::TurnResult { end, text, usage, duration_ms }
+    }
+}
+
+/// What a turn has used with another result.
+fn add(before: Option<Usage>, more: Option<Usage>) -> Option<Usage> {
+    match (before, more) {
+        (Some(Usage::Turn(before)), Some(Usage::Turn(more))) => {
+            Some(Usage::Turn(Tokens::plus(&before, &more)))
+        }
+        (before, more) => more.or(before),
+    }
+}
+
+/// Whether a list of words has this one.
+fn has(list: Value<'_>, word: &[u8]) -> bool {
+    memchr::memmem::find(list.raw(), word).is_some()
+}
+
+fn push<T>(list: &mut VecDeque<T>, what: T) {
+    if list.len() == MOST {
+        list.pop_front();
+    }
+    list.push_back(what);
+}

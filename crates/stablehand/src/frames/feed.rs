@@ -1,0 +1,187 @@
+//! The newest frames of a session, and the thread that makes them.
+
+use super::reader::{FrameReader, How};
+use super::{Cursor, Frame};
+use crate::log::{Fill, LogSource};
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+/// So many frames are kept for subscribers that keep up; the others read the log.
+const RING: usize = 1024;
+
+/// How long the thread sleeps at the most between two looks.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The frames of one session.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    how: How,
+    /// The log that is being written.
+    log: LogSource,
+    /// Logs of the session from before, oldest first.
+    pub(super) past: Vec<Past>,
+    state: Mutex<Ring>,
+    changed: Condvar,
+    started: OnceLock<io::Result<()>>,
+}
+
+/// A log of the session that is complete.
+#[derive(Clone, Debug)]
+pub(crate) struct Past {
+    pub(crate) how: How,
+    pub(crate) log: LogSource,
+}
+
+/// What subscribers share.
+#[derive(Debug)]
+pub(super) struct Ring {
+    frames: VecDeque<Arc<Frame>>,
+    /// How many frames there were before the first one that is kept.
+    dropped: u64,
+    /// No frame comes any more.
+    pub(super) ended: bool,
+    wakers: HashMap<u64, Waker>,
+    subscribers: u64,
+}
+
+impl Past {
+    /// Reads it from the beginning.
+    pub(super) fn reader(&self) -> FrameReader {
+        FrameReader::new(self.log.tail(0), &self.how)
+    }
+}
+
+impl Feed {
+    /// Nothing is read before somebody subscribes.
+    pub(crate) fn new(log: LogSource, how: How, past: Vec<Past>) -> Arc<Feed> {
+        let state = Ring {
+            frames: VecDeque::new(),
+            dropped: 0,
+            ended: false,
+            wakers: HashMap::new(),
+            subscribers: 0,
+        };
+        Arc::new(Feed {
+            how,
+            log,
+            past,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            started: OnceLock::new(),
+        })
+    }
+
+    pub(super) fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the ring has changed.
+    pub(super) fn wait<'r>(&self, ring: MutexGuard<'r, Ring>) -> MutexGuard<'r, Ring> {
+        self.changed.wait(ring).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the log that is being written from its beginning.
+    pub(super) fn reader(&self) -> FrameReader {
+        FrameReader::new(self.log.tail(0), &self.how)
+    }
+
+    /// The position behind everything that has happened.
+    pub(super) fn now(&self) -> Cursor {
+        let offset = self.log.end().saturating_sub(1);
+        Cursor { log: self.how.log, offset, nth: u32::MAX }
+    }
+
+    /// The log that is being written.
+    pub(super) fn log(&self) -> stablehand_core::id::LogId {
+        self.how.log
+    }
+
+    /// Starts the thread with the first subscriber.
+    pub(super) fn start(self: &Arc<Self>) -> u64 {
+        self.started.get_or_init(|| {
+            let feed = Arc::clone(self);
+            let reader = self.reader();
+            let thread = std::thread::Builder::new().name("frames".into());
+            thread.spawn(move || feed.run(reader)).map(drop)
+        });
+        let mut ring = self.ring();
+        if !matches!(self.started.get(), Some(Ok(()))) {
+            // Without a thread there is nothing to wait for; what is in the log can still be read.
+            ring.ended = true;
+        }
+        ring.subscribers += 1;
+        ring.subscribers
+    }
+
+    fn run(&self, mut reader: FrameReader) {
+        let mut made = Vec::new();
+        loop {
+            let filled = reader.fill(&mut made);
+            if !made.is_empty() {
+                self.push(&mut made);
+            }
+            match filled {
+                Ok(Fill::Grew) => {}
+                Ok(Fill::Lost(bytes)) => reader.tail().count_missed(bytes),
+                Ok(Fill::UpToDate) => reader.tail().wait(LOOK),
+                Ok(Fill::Finished) | Err(_) => break,
+            }
+        }
+        let mut ring = self.ring();
+        ring.ended = true;
+        self.notify(&mut ring);
+    }
+
+    fn push(&self, made: &mut Vec<Arc<Frame>>) {
+        let mut ring = self.ring();
+        ring.frames.extend(made.drain(..));
+        let excess = ring.frames.len().saturating_sub(RING);
+        ring.frames.drain(..excess);
+        ring.dropped += excess as u64;
+        self.notify(&mut ring);
+    }
+
+    fn notify(&self, ring: &mut Ring) {
+        for (_, waker) in ring.wakers.drain() {
+            waker.wake();
+        }
+        self.changed.notify_all();
+    }
+}
+
+impl Ring {
+    /// How many frames there were so far.
+    pub(super) fn count(&self) -> u64 {
+        self.dropped + self.frames.len() as u64
+    }
+
+    /// The number of the first frame that comes after `cursor`, where the ring still has it.
+    pub(super) fn after(&self, cursor: &Cursor) -> Option<u64> {
+        let at = self.frames.partition_point(|frame| frame.cursor <= *cursor);
+        let is_known = at > 0 || self.dropped == 0;
+        is_known.then_some(self.dropped + at as u64)
+    }
+
+    /// Takes some frames from the number `from` on; none where the ring no longer has that one.
+    pub(super) fn take(&self, from: u64, most: usize, into: &mut VecDeque<Arc<Frame>>) -> bool {
+        let Some(at) = from.checked_sub(self.dropped) else { return false };
+        let at = usize::try_from(at).unwrap_or(usize::MAX).min(self.frames.len());
+        into.extend(self.frames.range(at..).take(most).cloned());
+        true
+    }
+
+    /// Wakes this task with the next change.
+    pub(super) fn wake(&mut self, subscriber: u64, waker: Option<&Waker>) {
+        if let Some(waker) = waker {
+            self.wakers.insert(subscriber, waker.clone());
+        }
+    }
+
+    /// A subscriber is gone.
+    pub(super) fn forget(&mut self, subscriber: u64) {
+        self.wakers.remove(&subscriber);
+    }
+}

@@ -1,0 +1,232 @@
+//! One subscriber's way through the events of a session.
+
+use super::feed::Feed;
+use super::reader::FrameReader;
+use super::{Cursor, Frame};
+use crate::log::Fill;
+use futures_core::Stream;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// So many frames are taken from the ring at once.
+const BATCH: usize = 64;
+
+/// Where a subscription begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// With the first event of the session.
+    Start,
+    /// With the next event that happens.
+    Now,
+    /// With the first event after this one.
+    After(Cursor),
+}
+
+/// The events of one session, in order and without a gap: a blocking iterator, or a
+/// [`Stream`](futures_core::Stream) for any executor. It ends when the session has.
+///
+/// A subscriber may be as slow as it likes. It has no thread of its own.
+#[derive(Debug)]
+pub struct Subscription {
+    feed: Arc<Feed>,
+    number: u64,
+    place: Place,
+    /// Frames that were taken and not given yet.
+    ready: VecDeque<Arc<Frame>>,
+    /// Events up to this one were given before.
+    after: Option<Cursor>,
+}
+
+/// Where the next frame comes from.
+#[derive(Debug)]
+enum Place {
+    /// A log of before, by its index; not opened yet where there is no reader.
+    Past(usize, Option<Box<FrameReader>>),
+    /// The log that is being written, because the ring no longer has the next frame.
+    Log(Box<FrameReader>, u64),
+    /// The ring, from this number on.
+    Ring(u64),
+}
+
+/// What a look gave.
+enum Look {
+    Found,
+    /// Look again.
+    Again,
+    Nothing,
+    Over,
+}
+
+impl Subscription {
+    pub(crate) fn new(feed: Arc<Feed>, from: From) -> Subscription {
+        let number = feed.start();
+        let mut after = None;
+        let place = match from {
+            From::Start => Place::Past(0, None),
+            From::Now => {
+                after = Some(feed.now());
+                Place::Past(feed.past.len(), None)
+            }
+            From::After(cursor) => {
+                after = Some(cursor);
+                let past = feed.past.iter().position(|past| past.how.log >= cursor.log);
+                Place::Past(past.unwrap_or(feed.past.len()), None)
+            }
+        };
+        Subscription { feed, number, place, ready: VecDeque::new(), after }
+    }
+
+    /// The next frame, where one is there already.
+    pub fn try_next(&mut self) -> Option<Arc<Frame>> {
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                return Some(frame);
+            }
+            match self.look(None) {
+                Look::Found | Look::Again => {}
+                Look::Nothing | Look::Over => return None,
+            }
+        }
+    }
+
+    /// Looks for frames where the next one is, and goes to the next place when that is exhausted.
+    fn look(&mut self, waker: Option<&Waker>) -> Look {
+        match &mut self.place {
+            Place::Past(at, reader) => {
+                let Some(past) = self.feed.past.get(*at) else {
+                    self.place = self.enter();
+                    return Look::Again;
+                };
+                let open = reader.get_or_insert_with(|| Box::new(past.reader()));
+                let mut read = Vec::new();
+                if matches!(open.fill(&mut read), Ok(Fill::Grew | Fill::Lost(_))) {
+                    self.keep(read);
+                } else {
+                    // Redaction may have let the last one go only now.
+                    self.place = Place::Past(*at + 1, None);
+                    self.keep(read);
+                }
+                Look::Again
+            }
+            Place::Log(reader, count) => {
+                let mut read = Vec::new();
+                let filled = reader.fill(&mut read);
+                *count += read.len() as u64;
+                let count = *count;
+                self.keep(read);
+                let mut ring = self.feed.ring();
+                // From there on the ring has them, and the same ones.
+                if ring.take(count, 0, &mut VecDeque::new()) {
+                    drop(ring);
+                    self.place = Place::Ring(count);
+                    return Look::Again;
+                }
+                match filled {
+                    Ok(Fill::Grew | Fill::Lost(_)) => Look::Again,
+                    Ok(Fill::Finished) | Err(_) => Look::Over,
+                    Ok(Fill::UpToDate) => {
+                        ring.wake(self.number, waker);
+                        Look::Nothing
+                    }
+                }
+            }
+            Place::Ring(next) => {
+                let mut ring = self.feed.ring();
+                let mut taken = VecDeque::new();
+                if !ring.take(*next, BATCH, &mut taken) {
+                    drop(ring);
+                    self.place = self.behind();
+                    return Look::Again;
+                }
+                if taken.is_empty() {
+                    if ring.ended {
+                        return Look::Over;
+                    }
+                    ring.wake(self.number, waker);
+                    return Look::Nothing;
+                }
+                drop(ring);
+                *next += taken.len() as u64;
+                self.keep(taken);
+                Look::Found
+            }
+        }
+    }
+
+    /// Where the log that is being written is entered: by the ring where it has what is wanted.
+    fn enter(&self) -> Place {
+        let ring = self.feed.ring();
+        let wanted = match self.after.filter(|after| after.log == self.feed.log()) {
+            Some(after) => ring.after(&after),
+            None => ring.take(0, 0, &mut VecDeque::new()).then_some(0),
+        };
+        drop(ring);
+        wanted.map_or_else(|| self.behind(), Place::Ring)
+    }
+
+    /// The ring no longer has what is wanted: the log has.
+    fn behind(&self) -> Place {
+        Place::Log(Box::new(self.feed.reader()), 0)
+    }
+
+    /// Keeps frames for the subscriber, but for those that it had.
+    fn keep(&mut self, read: impl IntoIterator<Item = Arc<Frame>>) {
+        let after = self.after;
+        let is_new = |frame: &Arc<Frame>| after.is_none_or(|after| frame.cursor > after);
+        self.ready.extend(read.into_iter().filter(is_new));
+        if let Some(last) = self.ready.back() {
+            self.after = Some(last.cursor);
+        }
+    }
+}
+
+impl Iterator for Subscription {
+    type Item = Arc<Frame>;
+
+    fn next(&mut self) -> Option<Arc<Frame>> {
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                return Some(frame);
+            }
+            match self.look(None) {
+                Look::Found | Look::Again => {}
+                Look::Over => return None,
+                Look::Nothing => {
+                    let ring = self.feed.ring();
+                    let is_new = match &self.place {
+                        Place::Ring(next) => ring.count() > *next,
+                        Place::Past(..) | Place::Log(..) => true,
+                    };
+                    if !is_new && !ring.ended {
+                        drop(self.feed.wait(ring));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Stream for Subscription {
+    type Item = Arc<Frame>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Arc<Frame>>> {
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                return Poll::Ready(Some(frame));
+            }
+            match self.look(Some(context.waker())) {
+                Look::Found | Look::Again => {}
+                Look::Nothing => return Poll::Pending,
+                Look::Over => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.feed.ring().forget(self.number);
+    }
+}

@@ -1,0 +1,411 @@
+//! Many sessions in one process, for any face: start, list, follow, prompt, answer, stop.
+//!
+//! A face keeps no state of a session of its own: it calls the [`Host`] and shows the frames of a
+//! [`Subscription`]. The host needs no async runtime; its calls return at once, except where they
+//! say otherwise, and can be made from any thread or executor. Sessions of other processes on this
+//! machine are attached to: their log is read as it grows, and requests go through their control
+//! socket. What a session is, is [`crate::session`]'s; how frames are made, [`crate::frames`]'.
+
+mod attached;
+mod catalog;
+pub(crate) mod socket;
+
+pub use catalog::{Filter, SessionState, Summary};
+pub use socket::ControlSocket;
+
+use crate::agent::Agent;
+use crate::control::{AnswerError, Refused};
+use crate::frames::{Feed, From, Subscription};
+use crate::session::{Handle, Outcome, Policy, Session, SessionSpec, StartError};
+use attached::Attached;
+use catalog::Catalog;
+use stablehand_core::actor::Actor;
+use stablehand_core::event::SessionEnd;
+use stablehand_core::id::{SessionId, SessionKey, TurnId};
+use stablehand_core::speak::{Answer, Prompt};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// How often the host looks whether its sessions are over while it shuts down.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Owns many sessions. Clones share them; when the last one is dropped, every agent is stopped.
+///
+/// ```no_run
+/// use stablehand::{Agent, From, Host, Session};
+/// use stablehand::core::actor::Actor;
+///
+/// stablehand::init();
+/// let host = Host::new("/var/tmp/logs");
+/// let spec = Session::builder(Agent::Claude).prompt("Which tests are slow?").conversation();
+/// let key = host.start(spec)?;
+/// for frame in host.subscribe(key, From::Start)? {
+///     println!("{} {}", frame.cursor, frame.json());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Host(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    folder: PathBuf,
+    catalog: Catalog,
+    sessions: Mutex<BTreeMap<SessionKey, Arc<Hosted>>>,
+}
+
+/// A session that the host can speak to.
+#[derive(Debug)]
+struct Hosted {
+    feed: Arc<Feed>,
+    line: Line,
+}
+
+/// How requests reach a session.
+#[derive(Debug)]
+enum Line {
+    /// It is ours.
+    Own(Handle, Box<Mutex<Option<Session>>>),
+    /// Another process runs it.
+    Other(Attached),
+}
+
+/// The host has no session of that key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("there is no session {0} here; `open` or `attach` it first")]
+pub struct NoSession(pub SessionKey);
+
+/// Why a session of an earlier process cannot be opened.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// No log in the folder has that key.
+    #[error("no log in `{}` belongs to session {key}", folder.display())]
+    Unknown {
+        /// The session.
+        key: SessionKey,
+        /// The folder that was looked in.
+        folder: PathBuf,
+    },
+    /// Another process runs it now.
+    #[error("another process runs session {0}; `attach` to it instead")]
+    Running(SessionKey),
+    /// It was never started, or its agent is not one that we know.
+    #[error("the log of session {key} does not say which agent and session to resume")]
+    NotResumable {
+        /// The session.
+        key: SessionKey,
+    },
+    /// It cannot be started.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+/// Why a session of another process cannot be attached to.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum AttachError {
+    /// No log in the folder has that key.
+    #[error("no log in `{}` belongs to session {key}", folder.display())]
+    Unknown {
+        /// The session.
+        key: SessionKey,
+        /// The folder that was looked in.
+        folder: PathBuf,
+    },
+    /// No process runs it.
+    #[error("no process runs session {0}; `open` it instead")]
+    NotRunning(SessionKey),
+    /// Its log cannot be read.
+    #[error("failed to read the log of session {key}")]
+    Log {
+        /// The session.
+        key: SessionKey,
+        /// What went wrong.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// How a session ended that the host shut down.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct SessionReport {
+    /// The session.
+    pub key: SessionKey,
+    /// How it ended; none where it was not over in time, or broke down.
+    pub outcome: Option<Outcome>,
+}
+
+impl Host {
+    /// A host whose logs are in `folder`: those of its own sessions, and those that [`Host::list`],
+    /// [`Host::open`] and [`Host::attach`] find.
+    pub fn new(folder: impl Into<PathBuf>) -> Host {
+        Host(Arc::new(Inner {
+            folder: folder.into(),
+            catalog: Catalog::default(),
+            sessions: Mutex::default(),
+        }))
+    }
+
+    /// The folder of the logs.
+    pub fn folder(&self) -> &Path {
+        &self.0.folder
+    }
+
+    /// Starts a session. Whether the agent itself could be started shows in its events.
+    pub fn start(&self, spec: SessionSpec) -> Result<SessionKey, StartError> {
+        let session = spec.log_dir(&self.0.folder).start()?;
+        Ok(self.own(session))
+    }
+
+    /// Opens a session that an earlier process had, to go on with it: what was said is there for
+    /// subscribers, and the agent is started again with the next prompt. Approvals are asked. A
+    /// session that is open already stays as it is.
+    pub fn open(&self, key: SessionKey) -> Result<(), OpenError> {
+        self.open_as(key, |summary, agent| {
+            let spec = Session::builder(agent).policy(Policy::Ask);
+            match &summary.workspace {
+                Some(folder) => spec.workspace(folder),
+                None => spec,
+            }
+        })
+    }
+
+    /// The same with settings of the caller's: `spec` is told what is known of the session. The
+    /// key and the agent's own id are filled in.
+    pub fn open_as(
+        &self,
+        key: SessionKey,
+        spec: impl FnOnce(&Summary, Agent) -> SessionSpec,
+    ) -> Result<(), OpenError> {
+        if self.hosted(key).is_some() {
+            return Ok(());
+        }
+        let known = self.0.catalog.of(&self.0.folder, key);
+        let Some(summary) = known else {
+            return Err(OpenError::Unknown { key, folder: self.0.folder.clone() });
+        };
+        if summary.state == SessionState::Elsewhere {
+            return Err(OpenError::Running(key));
+        }
+        let agent = summary.agent.as_deref().and_then(Agent::by_name);
+        let (Some(agent), Some(SessionId(native))) = (agent, summary.native.clone()) else {
+            return Err(OpenError::NotResumable { key });
+        };
+        let spec = spec(&summary, agent).key(key).resume(native).conversation();
+        let past = catalog::past(&summary.logs, spec.redaction());
+        let session = spec.past(past).log_dir(&self.0.folder).start()?;
+        self.own(session);
+        Ok(())
+    }
+
+    /// Attaches to a session that another process runs: its events, and requests to it.
+    pub fn attach(&self, key: SessionKey) -> Result<(), AttachError> {
+        if self.hosted(key).is_some() {
+            return Ok(());
+        }
+        let Some(summary) = self.0.catalog.of(&self.0.folder, key) else {
+            return Err(AttachError::Unknown { key, folder: self.0.folder.clone() });
+        };
+        if summary.state != SessionState::Elsewhere {
+            return Err(AttachError::NotRunning(key));
+        }
+        let attached = Attached::to(&self.0.folder, key, &summary.logs);
+        let (feed, attached) = attached.map_err(|source| AttachError::Log { key, source })?;
+        let hosted = Hosted { feed, line: Line::Other(attached) };
+        self.sessions().insert(key, Arc::new(hosted));
+        Ok(())
+    }
+
+    /// The sessions in the folder, the newest first. Reads both ends of logs that are new or have
+    /// changed since the last call.
+    pub fn list(&self, filter: &Filter) -> Vec<Summary> {
+        let mut found = self.0.catalog.all(&self.0.folder);
+        for summary in &mut found {
+            if let Some(hosted) = self.hosted(summary.key) {
+                hosted.describe(summary);
+            }
+        }
+        found.retain(|summary| filter.matches(summary));
+        found.sort_by_key(|summary| std::cmp::Reverse(summary.key));
+        found.truncate(filter.limit.unwrap_or(usize::MAX));
+        found
+    }
+
+    /// Follows the events of a session.
+    pub fn subscribe(&self, key: SessionKey, from: From) -> Result<Subscription, NoSession> {
+        let hosted = self.hosted(key).ok_or(NoSession(key))?;
+        Ok(Subscription::new(Arc::clone(&hosted.feed), from))
+    }
+
+    /// Gives a prompt to a session; exactly one `turn.ended` follows for the turn that is returned.
+    pub fn prompt(
+        &self,
+        key: SessionKey,
+        prompt: impl Into<Prompt>,
+        by: Actor,
+    ) -> Result<TurnId, Refused> {
+        let hosted = self.hosted(key).ok_or(Refused::NoSession)?;
+        match &hosted.line {
+            Line::Own(handle, _) => handle.acting(by).prompt(prompt),
+            Line::Other(attached) => attached.prompt(prompt.into(), by),
+        }
+    }
+
+    /// Ends the turn that is on in a session, if one is.
+    pub fn cancel(&self, key: SessionKey, by: Actor) -> Result<(), Refused> {
+        self.cancel_turn(key, None, by)
+    }
+
+    /// Ends one turn: the one that is on, or one that waits; without `turn` the one that is on.
+    pub fn cancel_turn(
+        &self,
+        key: SessionKey,
+        turn: Option<TurnId>,
+        by: Actor,
+    ) -> Result<(), Refused> {
+        let hosted = self.hosted(key).ok_or(Refused::NoSession)?;
+        match (&hosted.line, turn) {
+            (Line::Own(handle, _), None) => handle.acting(by).cancel(),
+            (Line::Own(handle, _), Some(turn)) => handle.acting(by).cancel_turn(turn),
+            (Line::Other(attached), turn) => return attached.cancel(turn, by),
+        }
+        Ok(())
+    }
+
+    /// Answers an approval of a session, by the id of its `approval.requested`. The first valid
+    /// answer wins; the others are told who gave it.
+    pub fn answer(
+        &self,
+        key: SessionKey,
+        approval: &str,
+        answer: Answer,
+        by: Actor,
+    ) -> Result<(), AnswerError> {
+        let not_waiting = || AnswerError::NotWaiting { id: approval.to_owned() };
+        let hosted = self.hosted(key).ok_or_else(not_waiting)?;
+        match &hosted.line {
+            Line::Own(handle, _) => handle.acting(by).answer(approval, answer),
+            Line::Other(attached) => attached.answer(approval, answer, by),
+        }
+    }
+
+    /// Takes no further prompt: the session ends after those that were given.
+    pub fn finish(&self, key: SessionKey) -> Result<(), Refused> {
+        match &self.hosted(key).ok_or(Refused::NoSession)?.line {
+            Line::Own(handle, _) => handle.finish(),
+            Line::Other(attached) => attached.finish()?,
+        }
+        Ok(())
+    }
+
+    /// Stops the agent of a session and everything that it started; a second time, at once.
+    pub fn stop(&self, key: SessionKey, by: Actor) -> Result<(), Refused> {
+        match &self.hosted(key).ok_or(Refused::NoSession)?.line {
+            Line::Own(handle, _) => handle.acting(by).stop(),
+            Line::Other(attached) => attached.stop(by)?,
+        }
+        Ok(())
+    }
+
+    /// What can be said to a session of this process, for callers that follow one closely.
+    pub fn handle(&self, key: SessionKey) -> Option<Handle> {
+        match &self.hosted(key)?.line {
+            Line::Own(handle, _) => Some(handle.clone()),
+            Line::Other(_) => None,
+        }
+    }
+
+    /// Forgets a session that is over, and how it ended; subscribers keep what they have. Waits for
+    /// one that is not over.
+    pub fn close(&self, key: SessionKey) -> Option<SessionReport> {
+        let hosted = self.sessions().remove(&key)?;
+        let outcome = match &hosted.line {
+            Line::Own(_, session) => lock(session).take().and_then(|session| session.wait().ok()),
+            Line::Other(_) => None,
+        };
+        Some(SessionReport { key, outcome })
+    }
+
+    /// Ends all sessions of this process and says how they ended. Agents at rest leave by
+    /// themselves; the others are stopped, and killed when `within` has passed. Returns when every
+    /// tree is gone.
+    pub fn shutdown(self, within: Duration) -> Vec<SessionReport> {
+        let until = Instant::now() + within;
+        let sessions = std::mem::take(&mut *self.sessions());
+        let own: Vec<_> = sessions
+            .into_iter()
+            .filter_map(|(key, hosted)| match &hosted.line {
+                Line::Own(handle, session) => Some((key, handle.clone(), lock(session).take()?)),
+                Line::Other(_) => None,
+            })
+            .collect();
+        for (_, handle, _) in &own {
+            handle.finish();
+            if handle.turn().is_some() {
+                handle.stop();
+            }
+        }
+        while Instant::now() < until && own.iter().any(|(_, _, session)| !session.is_over()) {
+            std::thread::sleep(LOOK);
+        }
+        for (_, handle, session) in &own {
+            if !session.is_over() {
+                handle.stop();
+                handle.stop();
+            }
+        }
+        let report = |(key, _, session): (SessionKey, Handle, Session)| SessionReport {
+            key,
+            outcome: session.wait().ok(),
+        };
+        own.into_iter().map(report).collect()
+    }
+
+    fn own(&self, session: Session) -> SessionKey {
+        let key = session.key();
+        let (feed, handle) = (session.feed(), session.handle());
+        let line = Line::Own(handle, Box::new(Mutex::new(Some(session))));
+        self.sessions().insert(key, Arc::new(Hosted { feed, line }));
+        key
+    }
+
+    fn hosted(&self, key: SessionKey) -> Option<Arc<Hosted>> {
+        self.sessions().get(&key).cloned()
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Arc<Hosted>>> {
+        lock(&self.0.sessions)
+    }
+}
+
+impl Hosted {
+    /// What the host knows of a session beside its log.
+    fn describe(&self, summary: &mut Summary) {
+        match &self.line {
+            Line::Own(handle, session) => {
+                let is_over = lock(session).as_ref().is_none_or(Session::is_over);
+                summary.state = if is_over { SessionState::Over } else { SessionState::Here };
+                summary.turn = handle.turn();
+                summary.approvals = handle.approvals();
+            }
+            Line::Other(_) => summary.state = SessionState::Attached,
+        }
+    }
+}
+
+impl Outcome {
+    /// Returns true if the session ended because it was asked to.
+    pub fn was_stopped(&self) -> bool {
+        self.end() == SessionEnd::Interrupted
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

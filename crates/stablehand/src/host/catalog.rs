@@ -1,0 +1,191 @@
+//! The sessions whose logs are in a folder, by what both ends of each log tell.
+
+use crate::frames::{How, Past};
+use crate::log::{Glance, LogEnd, LogSource, Writer, glance};
+use crate::redact::Redaction;
+use stablehand_core::id::{LogId, SessionId, SessionKey, TurnId};
+use stablehand_core::time::UnixMillis;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// What there is to know of a session without reading all of it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Our id of it.
+    pub key: SessionKey,
+    /// The agent's name.
+    pub agent: Option<String>,
+    /// The agent's own id of it, once that is known.
+    pub native: Option<SessionId>,
+    /// The model, as the agent names it.
+    pub model: Option<String>,
+    /// The folder that it works in.
+    pub workspace: Option<PathBuf>,
+    /// The beginning of its first prompt.
+    pub title: Option<String>,
+    /// When it began.
+    pub began: Option<UnixMillis>,
+    /// Who runs it.
+    pub state: SessionState,
+    /// How its last run ended, in one word.
+    pub outcome: Option<String>,
+    /// Its logs, oldest first.
+    pub logs: Vec<PathBuf>,
+    /// The turn that is on, where this host runs it.
+    pub turn: Option<TurnId>,
+    /// The approvals that wait for an answer, where this host runs it.
+    pub approvals: Vec<String>,
+}
+
+/// Who runs a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SessionState {
+    /// This host.
+    Here,
+    /// Another process, and this host is attached to it.
+    Attached,
+    /// Another process.
+    Elsewhere,
+    /// Nobody: it can be opened again.
+    Over,
+}
+
+/// Which sessions are listed; all where nothing is set.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Those of this agent.
+    pub agent: Option<String>,
+    /// Those that work in this folder.
+    pub workspace: Option<PathBuf>,
+    /// Those in this state.
+    pub state: Option<SessionState>,
+    /// So many, the newest.
+    pub limit: Option<usize>,
+}
+
+impl Filter {
+    pub(super) fn matches(&self, summary: &Summary) -> bool {
+        self.agent.as_ref().is_none_or(|agent| summary.agent.as_ref() == Some(agent))
+            && self.workspace.as_ref().is_none_or(|it| summary.workspace.as_ref() == Some(it))
+            && self.state.is_none_or(|state| summary.state == state)
+    }
+}
+
+/// What was seen of logs, so that one that has not changed is not read again.
+#[derive(Debug, Default)]
+pub(super) struct Catalog {
+    seen: Mutex<HashMap<PathBuf, Seen>>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    len: u64,
+    changed: Option<SystemTime>,
+    glance: Option<Glance>,
+}
+
+impl Catalog {
+    /// Every session in the folder.
+    pub(super) fn all(&self, folder: &Path) -> Vec<Summary> {
+        let mut logs: Vec<PathBuf> = std::fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|it| it == "jsonl"))
+            .collect();
+        logs.sort();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.retain(|path, _| logs.binary_search(path).is_ok());
+        let mut sessions: BTreeMap<SessionKey, Vec<(LogId, Summary)>> = BTreeMap::new();
+        for path in logs {
+            let known = look(&mut seen, &path);
+            let Some(glance) = known else { continue };
+            if let (Some(key), Some(id)) = (glance.key, glance.id) {
+                sessions.entry(key).or_default().push((id, summary(key, glance)));
+            }
+        }
+        sessions.into_values().filter_map(joined).collect()
+    }
+
+    /// One session.
+    pub(super) fn of(&self, folder: &Path, key: SessionKey) -> Option<Summary> {
+        self.all(folder).into_iter().find(|summary| summary.key == key)
+    }
+}
+
+/// Looks at a log again, where it has changed; who writes it is always asked.
+fn look<'s>(seen: &'s mut HashMap<PathBuf, Seen>, path: &Path) -> Option<&'s Glance> {
+    let meta = path.metadata().ok()?;
+    let (len, changed) = (meta.len(), meta.modified().ok());
+    let is_known = |seen: &Seen| seen.len == len && seen.changed == changed;
+    if !seen.get(path).is_some_and(is_known) {
+        let glance = glance(path).ok();
+        seen.insert(path.to_owned(), Seen { len, changed, glance });
+    }
+    let known = seen.get_mut(path)?.glance.as_mut()?;
+    if known.writer == Writer::There {
+        known.writer = File::open(path).map_or(Writer::Unknown, |file| Writer::of(&file));
+    }
+    Some(known)
+}
+
+fn summary(key: SessionKey, glance: &Glance) -> Summary {
+    let state = match glance.writer {
+        Writer::There => SessionState::Elsewhere,
+        Writer::Gone | Writer::Unknown => SessionState::Over,
+    };
+    Summary {
+        key,
+        agent: glance.agent.clone(),
+        native: glance.session.clone(),
+        model: glance.model.clone(),
+        workspace: glance.cwd.as_ref().map(PathBuf::from),
+        title: glance.title.clone(),
+        began: glance.began,
+        state,
+        outcome: glance.end.as_ref().map(|LogEnd { outcome, .. }| outcome.clone()),
+        logs: vec![glance.log.clone()],
+        turn: None,
+        approvals: Vec::new(),
+    }
+}
+
+/// The logs of one session as one: its beginning is that of the first, its state that of the last.
+fn joined(mut logs: Vec<(LogId, Summary)>) -> Option<Summary> {
+    logs.sort_by_key(|(id, _)| *id);
+    logs.into_iter().map(|(_, summary)| summary).reduce(|first, next| Summary {
+        key: first.key,
+        agent: next.agent.or(first.agent),
+        native: next.native.or(first.native),
+        model: next.model.or(first.model),
+        workspace: first.workspace.or(next.workspace),
+        title: first.title.or(next.title),
+        began: first.began.or(next.began),
+        state: next.state,
+        outcome: next.outcome.or(first.outcome),
+        logs: first.logs.into_iter().chain(next.logs).collect(),
+        turn: None,
+        approvals: Vec::new(),
+    })
+}
+
+/// Logs of a session, to be read for subscribers. One that is gone, or no log, is left out.
+pub(super) fn past(logs: &[PathBuf], redaction: Option<&Redaction>) -> Vec<Past> {
+    logs.iter().filter_map(|path| one(path, redaction)).collect()
+}
+
+/// A log, to be read.
+pub(super) fn one(path: &Path, redaction: Option<&Redaction>) -> Option<Past> {
+    let seen = glance(path).ok()?;
+    let log = LogSource::of_file(File::open(path).ok()?).ok()?;
+    if seen.writer != Writer::There {
+        log.finish();
+    }
+    let redaction = redaction.cloned();
+    Some(Past { how: How { log: seen.id?, dialect: seen.dialect?, redaction }, log })
+}

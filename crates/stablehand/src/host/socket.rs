@@ -1,0 +1,176 @@
+//! The control socket of a session: how another process of the same user speaks to it.
+//!
+//! One connection, one request, one reply, each a line of JSON. The socket is in a folder that only
+//! the user can enter, and a caller with another user id is turned away.
+
+use crate::control::{AnswerError, Control, Refused, Request};
+use crate::hook_call::peer_uid;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde::{Deserialize, Serialize};
+use stablehand_core::actor::Actor;
+use stablehand_core::id::{SessionKey, TurnId};
+use stablehand_core::speak::{Answer, Prompt};
+use std::fs::{DirBuilder, File};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The folder of the sockets, beside the logs.
+const FOLDER: &str = ".control";
+
+/// How long a caller and a session may take for a line.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The longest request: a prompt with images.
+const MOST: u64 = 64 << 20;
+
+/// A request.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Call {
+    Prompt { prompt: Prompt, by: Actor },
+    Cancel { turn: Option<TurnId>, by: Actor },
+    Answer { id: String, answer: Answer, by: Actor },
+    Finish,
+    Stop { by: Actor },
+}
+
+/// The reply to it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Reply {
+    Done,
+    Turn(TurnId),
+    Refused(Refused),
+    AlreadyAnswered(Actor),
+    NotWaiting,
+}
+
+/// Listens for requests to one session while it exists.
+#[derive(Debug)]
+pub struct ControlSocket {
+    path: PathBuf,
+    /// Closed when this is dropped, which ends the thread.
+    _open: OwnedFd,
+}
+
+/// Where the socket of a session is.
+pub(super) fn path(folder: &Path, key: SessionKey) -> PathBuf {
+    folder.join(FOLDER).join(format!("{key}.sock"))
+}
+
+impl ControlSocket {
+    /// Listens for a session whose logs are in `folder`.
+    pub fn open(folder: &Path, key: SessionKey, control: Control) -> io::Result<ControlSocket> {
+        let path = path(folder, key);
+        DirBuilder::new().recursive(true).mode(0o700).create(folder.join(FOLDER))?;
+        // One of an earlier process, which is gone: the session has one writer at a time.
+        let _none_there = std::fs::remove_file(&path);
+        let listener = near(&path, |path| UnixListener::bind(path))?;
+        listener.set_nonblocking(true)?;
+        let (closed, open) = nix::unistd::pipe()?;
+        let serve = move || serve(&listener, &closed, &control);
+        std::thread::Builder::new().name("control".into()).spawn(serve)?;
+        Ok(ControlSocket { path, _open: open })
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        let _gone_already = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Uses the path of a socket in a form that the system has room for, however long the path is.
+fn near<T>(path: &Path, with: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    #[cfg(target_os = "linux")]
+    if let (Some(folder), Some(name)) = (path.parent(), path.file_name()) {
+        use std::os::fd::AsRawFd as _;
+        let folder = File::open(folder)?;
+        let short = format!("/proc/self/fd/{}", folder.as_raw_fd());
+        return with(&Path::new(&short).join(name));
+    }
+    with(path)
+}
+
+fn serve(listener: &UnixListener, closed: &OwnedFd, control: &Control) {
+    loop {
+        let mut fds = [
+            PollFd::new(listener.as_fd(), PollFlags::POLLIN),
+            PollFd::new(closed.as_fd(), PollFlags::POLLIN),
+        ];
+        let waited = poll(&mut fds, PollTimeout::NONE);
+        let [_, closed] = fds;
+        if closed.any().unwrap_or(false) {
+            return;
+        }
+        if waited.is_err() {
+            continue; // A signal.
+        }
+        while let Ok((stream, _)) = listener.accept() {
+            // A caller that does not finish its request has no request.
+            let _gave_up = attend(&stream, control);
+        }
+    }
+}
+
+fn attend(stream: &UnixStream, control: &Control) -> io::Result<()> {
+    if peer_uid(stream)? != nix::unistd::geteuid() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    stream.set_nonblocking(false)?;
+    let call: Call = receive(stream)?;
+    let by_signal = |signal| Request::Stop { signal };
+    let reply = match call {
+        Call::Prompt { prompt, by } => match control.prompt(prompt, by) {
+            Ok(turn) => Reply::Turn(turn),
+            Err(why) => Reply::Refused(why),
+        },
+        Call::Cancel { turn, by } => {
+            control.send(Request::Cancel { turn, by });
+            Reply::Done
+        }
+        Call::Answer { id, answer, by } => match control.answer(&id, answer, by) {
+            Ok(()) => Reply::Done,
+            Err(AnswerError::AlreadyAnswered { by, .. }) => Reply::AlreadyAnswered(by),
+            Err(AnswerError::NotWaiting { .. }) => Reply::NotWaiting,
+        },
+        Call::Finish => {
+            control.board().refuse_prompts(Refused::Finishing);
+            control.send(Request::Finish);
+            Reply::Done
+        }
+        Call::Stop { .. } => {
+            control.send(by_signal(15));
+            Reply::Done
+        }
+    };
+    send(stream, &reply)
+}
+
+/// Sends a request to a session of another process, and waits for the reply.
+pub(super) fn call(path: &Path, call: &Call) -> io::Result<Reply> {
+    let stream = near(path, |path| UnixStream::connect(path))?;
+    if peer_uid(&stream)? != nix::unistd::geteuid() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    send(&stream, call)?;
+    receive(&stream)
+}
+
+fn send(mut stream: &UnixStream, what: &impl Serialize) -> io::Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = serde_json::to_vec(what)?;
+    line.push(b'\n');
+    stream.write_all(&line)
+}
+
+fn receive<T: for<'de> Deserialize<'de>>(stream: &UnixStream) -> io::Result<T> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut line = Vec::new();
+    BufReader::new(stream.take(MOST)).read_until(b'\n', &mut line)?;
+    Ok(serde_json::from_slice(&line)?)
+}
