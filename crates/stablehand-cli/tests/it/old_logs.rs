@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 /// The logs, by name.
 fn logs() -> Vec<PathBuf> {
     let folder = fixtures::workspace().join("fixtures/logs");
-    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files =
+        fs::read_dir(folder).expect("the fixtures").map(|entry| entry.expect("an entry").path());
     let is_log = |path: &PathBuf| path.to_string_lossy().ends_with(".jsonl");
     let mut logs: Vec<PathBuf> = files.filter(is_log).collect();
     logs.sort();
@@ -24,7 +25,7 @@ fn logs() -> Vec<PathBuf> {
 fn same(path: &Path, extension: &str, said: &str) {
     let kept = path.with_extension(extension);
     if std::env::var_os("UPDATE").is_some() {
-        fs::write(&kept, said).unwrap();
+        fs::write(&kept, said).expect("the fixture is written");
     }
     let before = fs::read_to_string(&kept).unwrap_or_default();
     for (number, (now, before)) in said.lines().zip(before.lines()).enumerate() {
@@ -35,9 +36,9 @@ fn same(path: &Path, extension: &str, said: &str) {
 
 /// The log in a place of its own, under its name.
 fn placed(env: &TestEnv, log: &Path) -> PathBuf {
-    fs::create_dir_all(env.log_dir()).unwrap();
-    let copy = env.log_dir().join(log.file_name().unwrap());
-    fs::copy(log, &copy).unwrap();
+    fs::create_dir_all(env.log_dir()).expect("the folder");
+    let copy = env.log_dir().join(log.file_name().expect("a name"));
+    fs::copy(log, &copy).expect("the copy");
     copy
 }
 
