@@ -22,7 +22,11 @@ pub const STREAM: &str = "STABLEHAND_BENCH_STREAM";
 pub const WRITES: &str = "STABLEHAND_BENCH_WRITES";
 /// How often a writer writes everything but the last line of its stream.
 pub const REPEAT: &str = "STABLEHAND_BENCH_REPEAT";
-/// How many events a pacer writes, one in a millisecond.
+/// How many microseconds lie between two events of a pacer; a millisecond where it is not set.
+pub const EVERY: &str = "STABLEHAND_BENCH_EVERY";
+/// The id of a pacer's session; always the same where it is not set.
+pub const SESSION: &str = "STABLEHAND_BENCH_SESSION";
+/// How many events a pacer writes.
 pub const COUNT: &str = "STABLEHAND_BENCH_COUNT";
 /// Whether a counter also makes a hash; too dear for a measured round.
 pub const HASH: &str = "STABLEHAND_BENCH_HASH";
@@ -42,6 +46,9 @@ const PAGE: usize = 4096;
 /// Nobody who was forgotten lives longer than this.
 const LIFETIME: Duration = Duration::from_mins(5);
 
+/// The session of all that do not say otherwise.
+const SESSION_ID: &str = "6f1c2a90-4b7d-4e35-9a18-c0d2e4f60718";
+
 /// A session that does nothing.
 const INIT: &str = r#"{"type":"system","subtype":"init","apiKeySource":"login","cwd":"/srv/barn","session_id":"6f1c2a90-4b7d-4e35-9a18-c0d2e4f60718","model":"Pony 2","permissionMode":"default"}"#;
 const RESULT: &str = r#"{"type":"result","subtype":"success","duration_ms":1,"duration_api_ms":1,"is_error":false,"result":"","session_id":"6f1c2a90-4b7d-4e35-9a18-c0d2e4f60718"}"#;
@@ -51,7 +58,7 @@ const RESULT: &str = r#"{"type":"result","subtype":"success","duration_ms":1,"du
 pub enum Role {
     /// Reads standard input to its end, then writes a stream as fast as it is taken.
     Write,
-    /// Writes an event each millisecond, with the time in it.
+    /// Writes an event at equal distances, with the time in it.
     Pace,
     /// Begins and ends a session at once.
     Hello,
@@ -174,21 +181,23 @@ fn write() -> Outcome<()> {
 fn pace() -> Outcome<()> {
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
     let mut out = bare_stdout()?;
-    out.write_all(format!("{INIT}\n").as_bytes())?;
+    let session = std::env::var(SESSION).unwrap_or_else(|_| SESSION_ID.to_owned());
+    let every = number(EVERY, 1000) as u64 * 1000;
+    out.write_all(format!("{}\n", INIT.replace(SESSION_ID, &session)).as_bytes())?;
     let first = now_ns()? + 50_000_000;
     for index in 0..number(COUNT, 1000) as u64 {
-        let due = first + index * 1_000_000;
+        let due = first + index * every;
         let wait = due.saturating_sub(now_ns()?);
         std::thread::sleep(Duration::from_nanos(wait));
         // The stamp has a fixed width, so that the line is made before the clock is read.
         let line = format!(
-            "{{\"type\":\"thinking\",\"subtype\":\"delta\",\"text\":\"@{:020}@ the parser returns a borrowed slice when no escape was seen\",\"session_id\":\"6f1c2a90-4b7d-4e35-9a18-c0d2e4f60718\",\"timestamp_ms\":{}}}\n",
+            "{{\"type\":\"thinking\",\"subtype\":\"delta\",\"text\":\"@{:020}@ the parser returns a borrowed slice when no escape was seen\",\"session_id\":\"{session}\",\"timestamp_ms\":{}}}\n",
             now_ns()?,
             1_784_800_000_000 + index,
         );
         out.write_all(line.as_bytes())?;
     }
-    out.write_all(format!("{RESULT}\n").as_bytes())?;
+    out.write_all(format!("{}\n", RESULT.replace(SESSION_ID, &session)).as_bytes())?;
     Ok(())
 }
 
@@ -295,7 +304,7 @@ fn clock() -> Outcome<()> {
 }
 
 /// The time between the two signs in a line, where there is one.
-fn stamp(line: &[u8]) -> Option<u64> {
+pub fn stamp(line: &[u8]) -> Option<u64> {
     let from = memchr::memchr(b'@', line)? + 1;
     std::str::from_utf8(line.get(from..from + 20)?).ok()?.parse().ok()
 }
