@@ -9,9 +9,12 @@ mod hooked;
 use crate::decode::{Decode, Depth, Dialect};
 use crate::event::{Event, EventKind, Origin};
 use crate::id::{RunId, Seq, SessionId};
-use crate::json::{self, Memo, Object, Value};
+use crate::json::{self, Memo, Object};
 use crate::line::{Line, Part, WHOLE_LIMIT};
-use crate::record::{Reader, Record, Stream};
+use crate::record::{
+    AgentSpawned, ClientSaid, DecisionRecord, LogReader, LoggedDecision, Reader, Record,
+    SpawnFailed, Stream, TerminalResized,
+};
 use crate::terminal::TerminalSize;
 use crate::time::UnixMillis;
 use hooked::Hooked;
@@ -33,7 +36,7 @@ pub struct Told {
 
 /// Turns records into events.
 pub struct EventReader {
-    dialect: Dialect,
+    log: LogReader,
     decoder: Box<dyn Decode>,
     memo: Memo,
     depth: Depth,
@@ -55,7 +58,7 @@ pub struct EventReader {
 impl std::fmt::Debug for EventReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("EventReader")
-            .field("dialect", &self.dialect)
+            .field("log", &self.log)
             .field("seq", &self.seq)
             .field("run", &self.run)
             .finish_non_exhaustive()
@@ -63,11 +66,16 @@ impl std::fmt::Debug for EventReader {
 }
 
 impl EventReader {
-    /// A reader for logs whose agent speaks `dialect`.
+    /// A reader for logs whose agent speaks `dialect`, until the log itself names another.
     pub fn new(dialect: Dialect, depth: Depth) -> Self {
+        EventReader::of(LogReader::resume(dialect, 0), depth)
+    }
+
+    /// A reader for what `log` reads next.
+    pub fn of(log: LogReader, depth: Depth) -> Self {
         EventReader {
-            dialect,
-            decoder: dialect.decoder(),
+            decoder: log.dialect().decoder(),
+            log,
             memo: Memo::default(),
             depth,
             seq: Seq(0),
@@ -83,9 +91,9 @@ impl EventReader {
         }
     }
 
-    /// The dialect that it reads.
-    pub fn dialect(&self) -> Dialect {
-        self.dialect
+    /// The log, as far as it was read: its dialect, its header, its damage.
+    pub fn log(&self) -> &LogReader {
+        &self.log
     }
 
     /// Takes the next record and appends what it tells.
@@ -106,77 +114,82 @@ impl EventReader {
     /// The same without the stamp, for whoever counts and does not show. Use one of both: only
     /// stamped events are numbered.
     pub fn tell(&mut self, record: &Record<'_>, out: &mut Vec<Told>) {
+        if self.log.take(record) {
+            self.restart();
+        }
         match record {
             Record::Raw { stream, at, bytes, part, last, newline } => {
                 self.raw(*stream, *at, bytes, *part, *last, *newline, out);
             }
-            Record::Decision { at, message, fields } => {
-                if message == "agent_spawned" || message == "spawn_failed" {
-                    // A new process says everything anew, its session too; so does its decoder.
-                    self.decoder = self.dialect.decoder();
-                    self.session = None;
-                    self.hooked = Hooked::default();
-                    self.answered.clear();
-                    self.prompt = None;
-                    self.stdout.forget();
-                    self.stderr.forget();
-                    if let Some(run) = fields.get("run").and_then(Value::string) {
-                        self.run = RunId(run);
-                    }
-                }
-                if message == "prompt_given" {
-                    self.prompt = fields.get("text").and_then(Value::string);
-                }
-                if message == "client_said" {
-                    overheard(fields, |object| self.decoder.overhear(object));
-                }
-                self.terminal(message, fields);
-                self.stamp(*at, Origin::Agent, out);
-                if message == "agent_exited" {
-                    self.decoder.finish(self.depth, &mut self.kinds);
-                    self.stamp(*at, Origin::Agent, out);
-                }
-                if let Some(event) = record.event() {
-                    let origin = self.ours(event, fields);
-                    self.stamp(*at, origin, out);
-                }
-            }
+            Record::Decision(decision) => self.decision(decision, out),
             Record::Foreign(_) | Record::Broken(_) => {}
         }
     }
 
-    /// An event that is in the log as such, and what follows from it; where it came from.
-    fn ours(&mut self, event: EventKind, fields: &Object<'_>) -> Origin {
-        let origin = match &event {
-            EventKind::HookReceived { .. } => Origin::Hook,
-            _ => Origin::Supervisor,
-        };
-        let mut more = Vec::new();
-        if let EventKind::HookReceived { name, payload, .. } = &event {
-            let agent = fields.get("agent").and_then(Value::string).unwrap_or_default();
-            self.hooked.tell(&agent, name, payload, &mut more);
-        }
-        self.kinds.push(event);
-        self.kinds.append(&mut more);
-        origin
+    /// A new process says everything anew, its session too; so does its decoder.
+    fn restart(&mut self) {
+        self.decoder = self.log.dialect().decoder();
+        self.session = None;
+        self.hooked = Hooked::default();
+        self.answered.clear();
+        self.prompt = None;
+        self.stdout.forget();
+        self.stderr.forget();
     }
 
-    /// What we did to the terminal of an agent that has one, its decoder has to do again.
-    fn terminal(&mut self, message: &str, fields: &Object<'_>) {
-        let Some(decoder) = self.decoder.as_terminal() else { return };
-        match message {
-            "agent_spawned" | "terminal_resized" => {
-                let side = |name| {
-                    let number = fields.get(name).and_then(Value::i64);
-                    number.and_then(|number| u16::try_from(number).ok())
-                };
-                if let (Some(cols), Some(rows)) = (side("cols"), side("rows")) {
-                    decoder.terminal().resize(TerminalSize::new(cols, rows));
+    fn decision(&mut self, decision: &LoggedDecision<'_>, out: &mut Vec<Told>) {
+        let (at, record) = (decision.at(), decision.record());
+        match record {
+            Some(
+                DecisionRecord::AgentSpawned(AgentSpawned { run, .. })
+                | DecisionRecord::SpawnFailed(SpawnFailed { run, .. }),
+            ) => {
+                self.restart();
+                if !run.0.is_empty() {
+                    self.run = run.clone();
                 }
             }
-            "screen_settled" => decoder.settle(self.depth, &mut self.kinds),
+            Some(DecisionRecord::PromptGiven(given)) => self.prompt.clone_from(&given.text),
+            Some(DecisionRecord::ClientSaid(said)) => {
+                overheard(said, |object| self.decoder.overhear(object));
+            }
             _ => {}
         }
+        // What we did to the terminal of an agent that has one, its decoder has to do again.
+        if let (Some(record), Some(decoder)) = (record, self.decoder.as_terminal()) {
+            if let Some(size) = size_of(record) {
+                decoder.terminal().resize(size);
+            }
+            if let DecisionRecord::ScreenSettled(_) = record {
+                decoder.settle(self.depth, &mut self.kinds);
+            }
+        }
+        self.stamp(at, Origin::Agent, out);
+        if let Some(DecisionRecord::AgentExited(_)) = record {
+            self.decoder.finish(self.depth, &mut self.kinds);
+            self.stamp(at, Origin::Agent, out);
+        }
+        if let Some(event) = decision.event() {
+            let origin = self.ours(event, record);
+            self.stamp(at, origin, out);
+        }
+    }
+
+    /// An event that is in the log as such, and what follows from it; where it came from.
+    fn ours(&mut self, event: EventKind, record: Option<&DecisionRecord>) -> Origin {
+        let EventKind::HookReceived { name, payload, .. } = &event else {
+            self.kinds.push(event);
+            return Origin::Supervisor;
+        };
+        let agent = match record {
+            Some(DecisionRecord::HookReceived(hook)) => hook.agent.as_str(),
+            _ => "",
+        };
+        let mut more = Vec::new();
+        self.hooked.tell(agent, name, payload, &mut more);
+        self.kinds.push(event);
+        self.kinds.append(&mut more);
+        Origin::Hook
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of one record")]
@@ -194,7 +207,7 @@ impl EventReader {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,
         };
-        if self.dialect == Dialect::Terminal && stream == Stream::Stdout {
+        if self.log.dialect() == Dialect::Terminal && stream == Stream::Stdout {
             // A screen has no lines: what was written in parts is drawn in parts.
             let line = Line { bytes, offset: 0, part: Part::Middle, newline };
             self.decoder.line(&line, &json::Scan::Text, self.depth, &mut self.kinds);
@@ -257,11 +270,22 @@ impl EventReader {
     }
 }
 
-/// Hands what a client said to the agent to `hear`, from the fields of its record (`client_said`).
-pub fn overheard(fields: &Object<'_>, hear: impl FnOnce(&Object<'_>)) {
-    let Some(line) = fields.get("line") else { return };
-    if let json::Scan::Object(object) = json::scan(line.raw()) {
+/// Hands what a client said to the agent to `hear`.
+pub fn overheard(said: &ClientSaid, hear: impl FnOnce(&Object<'_>)) {
+    let Some(line) = &said.line else { return };
+    if let json::Scan::Object(object) = json::scan(line.get().as_bytes()) {
         hear(&object);
+    }
+}
+
+/// The size that a terminal has from this record on.
+pub fn size_of(record: &DecisionRecord) -> Option<TerminalSize> {
+    match record {
+        DecisionRecord::AgentSpawned(AgentSpawned { cols, rows, .. })
+        | DecisionRecord::TerminalResized(TerminalResized { cols, rows }) => {
+            Some(TerminalSize::new((*cols)?, (*rows)?))
+        }
+        _ => None,
     }
 }
 

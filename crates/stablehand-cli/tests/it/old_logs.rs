@@ -66,7 +66,8 @@ fn old_logs_give_the_same_index() {
         placed(&env, &log);
     }
     let folder = env.log_dir();
-    let reindex = env.stablehand("sessions").args(["reindex", "--log-dir", folder.to_str().unwrap()]);
+    let reindex =
+        env.stablehand("sessions").args(["reindex", "--log-dir", folder.to_str().unwrap()]);
     reindex.finish().assert_code(0);
     let dump = Store::open(&folder).unwrap().dump().unwrap();
     let dump = dump.replace(folder.to_str().unwrap(), "LOGS");

@@ -8,12 +8,14 @@
 
 use super::Driver;
 use crate::gate::{Attendance, Gate};
-use serde_json::{Value, json};
+use serde_json::Value;
 use stablehand_core::Moment;
 use stablehand_core::event::{EventKind, Tool};
 use stablehand_core::id::CallId;
 use stablehand_core::monitor::Input;
-use stablehand_core::record::Level;
+use stablehand_core::record::{
+    AnswerRefused, ApprovalRequested, ApprovalResolved, LeftAlone, PolicyDecided,
+};
 use stablehand_core::speak::{Answer, Unanswerable};
 use stablehand_policy::{Action, Decision};
 use std::sync::Arc;
@@ -173,8 +175,7 @@ impl Driver<'_> {
     fn announce(&mut self, asked: &Asked<'_>) {
         if asked.asker != Asker::Conversation {
             let event = asked.event(None);
-            let fields = json!({ "id": asked.id });
-            self.log.decide(Level::Debug, "approval_requested", &fields, Some(&event));
+            self.log.decide(ApprovalRequested { id: asked.id.to_owned() }, Some(&event));
         }
     }
 
@@ -193,8 +194,12 @@ impl Driver<'_> {
         if question.is_none() {
             self.announce(asked);
         }
-        let fields = json!({ "id": asked.id, "decision": decision });
-        self.log.decide(Level::Info, "policy_decided", &fields, question.as_ref());
+        let decided = PolicyDecided {
+            id: asked.id.to_owned(),
+            method: None,
+            decision: Some(decision.clone()),
+        };
+        self.log.decide(decided, question.as_ref());
         let by = match &decision.rule {
             Some(rule) => rule.to_string(),
             None => "policy".to_owned(),
@@ -222,9 +227,8 @@ impl Driver<'_> {
             Approvals::Allow | Approvals::Deny => return,
         }
         let waiting = std::mem::take(&mut self.questions.waiting);
-        let text = "nobody is there to answer questions any more";
-        let fields = json!({ "waiting": waiting.len(), "text": text });
-        self.log.decide(Level::Info, "left_alone", &fields, None);
+        let text = "nobody is there to answer questions any more".to_owned();
+        self.log.decide(LeftAlone { waiting: waiting.len() as u64, text }, None);
         for open in waiting {
             self.answer(&open.id, open.asker, &open.otherwise, "unattended");
         }
@@ -301,9 +305,8 @@ impl Driver<'_> {
                 self.deliver(asker, &worded, &given, by == PERSON);
             }
             Err(error) => {
-                let fields =
-                    json!({ "id": id, "choice": answer.word(), "text": error.to_string() });
-                self.log.decide(Level::Warn, "answer_refused", &fields, None);
+                let (id, choice) = (id.to_owned(), answer.word().to_owned());
+                self.log.decide(AnswerRefused { id, choice, text: error.to_string() }, None);
             }
         }
     }
@@ -311,9 +314,10 @@ impl Driver<'_> {
     /// Puts on record what became of a question.
     pub(super) fn resolved(&mut self, id: &str, choice: &str, by: &str, message: Option<&str>) {
         let (id, choice, by) = (id.to_owned(), choice.to_owned(), by.to_owned());
-        let fields = json!({ "id": id, "choice": choice, "by": by, "message": message });
-        let event = EventKind::ApprovalResolved { id, choice, by };
-        self.log.decide(Level::Info, "approval_resolved", &fields, Some(&event));
+        let event =
+            EventKind::ApprovalResolved { id: id.clone(), choice: choice.clone(), by: by.clone() };
+        let message = message.map(str::to_owned);
+        self.log.decide(ApprovalResolved { id, choice, by, message }, Some(&event));
     }
 
     /// The answer in the words of whoever asked.

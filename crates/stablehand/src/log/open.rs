@@ -4,7 +4,7 @@ use super::{Listener, Log, LogError, LogOptions};
 use crate::clock::unix_now;
 use crate::redact::Redaction;
 use stablehand_core::Dialect;
-use stablehand_core::record::{FORMAT, Level};
+use stablehand_core::record::{Level, LogOpened};
 
 impl Log {
     /// Creates the log of a session and writes `log_opened`. `listener` is told of every decision from
@@ -20,18 +20,14 @@ impl Log {
         if let Some((level, listener)) = listener {
             log.set_listener(level, listener);
         }
-        let mut header = serde_json::json!({
-            "v": FORMAT,
-            "log": crate::new_run_id(),
-            "program": program,
-            "version": env!("CARGO_PKG_VERSION"),
-            "dialect": dialect.name(),
+        log.begin(LogOpened {
+            log: Some(crate::new_run_id().0),
+            program: Some(program),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            // A replay has to know that the log is not what the agent wrote.
+            redacted_raw: redaction.as_ref().is_some_and(|redaction| redaction.raw),
+            ..LogOpened::new(dialect)
         });
-        // A replay has to know that the log is not what the agent wrote.
-        if redaction.as_ref().is_some_and(|redaction| redaction.raw) {
-            header["redacted_raw"] = true.into();
-        }
-        log.begin(header);
         // From here on. What is above is ours, and an agent that is to start need not wait for what the
         // first look of a redactor costs.
         if let Some(redaction) = redaction {

@@ -9,7 +9,7 @@ use crate::log::Log;
 use crate::recovery::{self, Next};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand_core::event::{EndedBy, EventKind, SessionEnd, TurnEnd};
-use stablehand_core::record::Level;
+use stablehand_core::record::DecisionRecord;
 use stablehand_core::speak::Prompt;
 use std::time::{Duration, Instant};
 
@@ -34,10 +34,10 @@ impl Runs {
         requests: &Requests,
     ) -> Again {
         let next = recovery::next(report, report.tried, self.tries.allowed);
-        let Some(fields) = recovery::on_record(report, report.tried, &next) else {
+        let Some(scheduled) = recovery::on_record(report, report.tried, &next) else {
             return Again::Not;
         };
-        log.decide(Level::Warn, "retry_scheduled", &fields, None);
+        log.decide(scheduled, None);
         log.flush();
         let (after, session, prompt) = match next {
             Next::Stop { .. } => return Again::Not,
@@ -62,8 +62,8 @@ impl Runs {
                 let end = TurnEnd::Cancelled;
                 let event =
                     EventKind::TurnEnded { end, text: None, usage: None, duration_ms: None };
-                let fields = serde_json::json!({ "text": "the turn is not tried again" });
-                log.decide(Level::Info, "retry_cancelled", &fields, Some(&event));
+                let text = "the turn is not tried again";
+                log.decide(DecisionRecord::RetryCancelled(text.into()), Some(&event));
                 log.flush();
                 return Again::Not;
             }

@@ -18,7 +18,7 @@ use crate::surroundings::{Surroundings, is_initialised};
 use stablehand_core::id::SessionId;
 use stablehand_core::mcp::McpServer;
 use stablehand_core::monitor::Limits;
-use stablehand_core::record::Level;
+use stablehand_core::record::{DecisionRecord, Level};
 use stablehand_core::speak::Prompt;
 use std::ffi::OsString;
 use std::io;
@@ -381,7 +381,7 @@ impl SessionBuilder {
         };
         let mut log = Log::open(options, runs.plan.dialect(), redaction.clone(), listener)?;
         for text in warnings {
-            log.decide(Level::Warn, "setting_ignored", &serde_json::json!({ "text": text }), None);
+            log.decide(DecisionRecord::SettingIgnored(text.into()), None);
         }
         log.flush();
         let (control, requests) = control::control().map_err(StartError::System)?;
