@@ -24,7 +24,7 @@ use facts::Facts;
 use serde::Serialize;
 use stablehand_core::decode::Depth;
 use stablehand_core::event::Event;
-use stablehand_core::record::{AgentSpawned, DecisionRecord, LogReader, Record, SpawnFailed};
+use stablehand_core::record::{DecisionRecord, LogReader, Record};
 use stablehand_core::replay::EventReader;
 
 /// How sure we are.
@@ -82,12 +82,8 @@ impl PostMortem {
 
     /// Takes the next record.
     pub fn record(&mut self, record: &Record<'_>) {
-        if let Some(
-            DecisionRecord::AgentSpawned(AgentSpawned { run, .. })
-            | DecisionRecord::SpawnFailed(SpawnFailed { run, .. }),
-        ) = record.decision()
-        {
-            self.begin(&run.0);
+        if let Some(start) = record.decision().and_then(DecisionRecord::run_start) {
+            self.begin(&start.run.0);
         }
         let mut events = std::mem::take(&mut self.events);
         self.reader.record(record, &mut events);

@@ -12,8 +12,8 @@ use crate::id::{RunId, Seq, SessionId};
 use crate::json::{self, Memo, Object};
 use crate::line::{Line, Part, WHOLE_LIMIT};
 use crate::record::{
-    AgentSpawned, ClientSaid, DecisionRecord, LogReader, LoggedDecision, Reader, Record,
-    SpawnFailed, Stream, TerminalResized,
+    ClientSaid, DecisionRecord, LogReader, LoggedDecision, Reader, Record, RunStart, Stream,
+    TerminalResized,
 };
 use crate::terminal::TerminalSize;
 use crate::time::UnixMillis;
@@ -139,16 +139,13 @@ impl EventReader {
 
     fn decision(&mut self, decision: &LoggedDecision<'_>, out: &mut Vec<Told>) {
         let (at, record) = (decision.at(), decision.record());
-        match record {
-            Some(
-                DecisionRecord::AgentSpawned(AgentSpawned { run, .. })
-                | DecisionRecord::SpawnFailed(SpawnFailed { run, .. }),
-            ) => {
-                self.restart();
-                if !run.0.is_empty() {
-                    self.run = run.clone();
-                }
+        if let Some(start) = record.and_then(DecisionRecord::run_start) {
+            self.restart();
+            if !start.run.0.is_empty() {
+                self.run = start.run.clone();
             }
+        }
+        match record {
             Some(DecisionRecord::PromptGiven(given)) => self.prompt.clone_from(&given.text),
             Some(DecisionRecord::ClientSaid(said)) => {
                 overheard(said, |object| self.decoder.overhear(object));
@@ -281,7 +278,7 @@ pub fn overheard(said: &ClientSaid, hear: impl FnOnce(&Object<'_>)) {
 /// The size that a terminal has from this record on.
 pub fn size_of(record: &DecisionRecord) -> Option<TerminalSize> {
     match record {
-        DecisionRecord::AgentSpawned(AgentSpawned { cols, rows, .. })
+        DecisionRecord::AgentSpawned(RunStart { cols, rows, .. })
         | DecisionRecord::TerminalResized(TerminalResized { cols, rows }) => {
             Some(TerminalSize::new((*cols)?, (*rows)?))
         }

@@ -9,7 +9,7 @@ use stablehand_core::event::{
     EventKind, Item, ItemBody, Outcome, Tokens, Tool, ToolInput, ToolKind, Usage,
 };
 use stablehand_core::id::ItemId;
-use stablehand_core::record::{AgentSpawned, DecisionRecord, LogWord, SpawnFailed};
+use stablehand_core::record::{DecisionRecord, LogWord};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::UnixMillis;
 use std::collections::{BTreeMap, HashMap};
@@ -80,19 +80,16 @@ impl Fold {
     pub(super) fn decision(&mut self, at: UnixMillis, record: &DecisionRecord, out: &mut Vec<Row>) {
         match record {
             DecisionRecord::LogOpened(header) => self.program.clone_from(&header.program),
-            DecisionRecord::AgentSpawned(AgentSpawned {
-                run, agent, cwd, resumed_from, ..
-            })
-            | DecisionRecord::SpawnFailed(SpawnFailed { run, agent, cwd, resumed_from, .. }) => {
+            DecisionRecord::AgentSpawned(start) | DecisionRecord::SpawnFailed(start) => {
                 self.close(at, out);
                 self.begin(at);
-                let Some(running) = &mut self.run else { return };
-                running.row.run_id.clone_from(&run.0);
-                running.row.agent.clone_from(agent);
-                running.row.workspace.clone_from(cwd);
-                running.row.resumed_from = resumed_from.as_ref().map(|session| session.0.clone());
-                if let DecisionRecord::SpawnFailed(failed) = record {
-                    running.row.note.clone_from(&failed.text);
+                let Some(run) = &mut self.run else { return };
+                run.row.run_id.clone_from(&start.run.0);
+                run.row.agent.clone_from(&start.agent);
+                run.row.workspace.clone_from(&start.cwd);
+                run.row.resumed_from = start.resumed_from.as_ref().map(|it| it.0.clone());
+                if let DecisionRecord::SpawnFailed(_) = record {
+                    run.row.note.clone_from(&start.text);
                 }
             }
             DecisionRecord::HangDetected(reached) | DecisionRecord::LimitReached(reached) => {

@@ -19,8 +19,8 @@ use stablehand_core::event::{Evidence, SessionEnd, TurnEnd};
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Moved;
 use stablehand_core::record::{
-    AgentKilled, AgentSpawned, DecisionKind, DecisionRecord, LimitsMoved, LoggedDecision, Record,
-    SpawnFailed, Stream, ToolCallCompleted,
+    AgentKilled, DecisionKind, DecisionRecord, LimitsMoved, LoggedDecision, Record, Stream,
+    ToolCallCompleted,
 };
 use stablehand_core::text::excerpt;
 use stablehand_core::time::{UnixMillis, millis};
@@ -319,20 +319,15 @@ impl Facts {
             mark.last = seen;
         }
         match record {
-            DecisionRecord::AgentSpawned(AgentSpawned { run, agent, resumed_from, .. })
-            | DecisionRecord::SpawnFailed(SpawnFailed { run, agent, resumed_from, .. }) => {
+            DecisionRecord::AgentSpawned(start) | DecisionRecord::SpawnFailed(start) => {
                 self.began = Some(at);
                 self.heard = None;
-                self.id.clone_from(&run.0);
-                let agent = Some(agent).filter(|agent| !agent.is_empty());
+                self.id.clone_from(&start.run.0);
+                let agent = Some(&start.agent).filter(|agent| !agent.is_empty());
                 self.agent = agent.map(|name| excerpt(name.as_bytes(), 40));
-                self.resumed = resumed_from.is_some();
-                self.pid = None;
-                self.started_at_all = false;
-                if let DecisionRecord::AgentSpawned(spawned) = record {
-                    self.pid = spawned.pid;
-                    self.started_at_all = true;
-                }
+                self.pid = start.pid;
+                self.resumed = start.resumed_from.is_some();
+                self.started_at_all = record.kind() == DecisionKind::AgentSpawned;
             }
             DecisionRecord::LimitsMoved(moved) => self.limits_moved(at, moved),
             DecisionRecord::StateDump(dump) => {

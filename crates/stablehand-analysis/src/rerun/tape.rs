@@ -12,7 +12,7 @@ use stablehand_core::json::{self, Memo};
 use stablehand_core::line::{Line, Part, WHOLE_LIMIT};
 use stablehand_core::monitor::{Input, Limits, Moved};
 use stablehand_core::record::{
-    AgentSpawned, DecisionRecord, LogReader, LoggedDecision, MonitorTold, Record, Stream,
+    DecisionRecord, LogReader, LoggedDecision, MonitorTold, Record, RunStart, Stream,
 };
 use stablehand_core::replay::{overheard, size_of};
 use stablehand_core::time::{Moment, UnixMillis};
@@ -168,7 +168,7 @@ impl Tape {
         let Some(record) = decision.record() else { return };
         let at = self.moment(decision.at());
         match record {
-            DecisionRecord::AgentSpawned(spawned) => self.began(decision.at(), spawned, take),
+            DecisionRecord::AgentSpawned(start) => self.began(decision.at(), start, take),
             DecisionRecord::SpawnFailed(_) => {
                 self.header = None;
                 self.facts = Facts::default();
@@ -224,7 +224,7 @@ impl Tape {
         }
     }
 
-    fn began(&mut self, ts: UnixMillis, spawned: &AgentSpawned, take: &mut dyn FnMut(Step<'_>)) {
+    fn began(&mut self, ts: UnixMillis, start: &RunStart, take: &mut dyn FnMut(Step<'_>)) {
         let dialect = self.log.dialect();
         self.decoder = dialect.decoder();
         self.memo = Memo::default();
@@ -233,7 +233,7 @@ impl Tape {
         self.stdout_bytes = 0;
         self.anchor = ts;
         let header =
-            Header { run: spawned.run.clone(), agent: spawned.agent.clone(), began: ts, dialect };
+            Header { run: start.run.clone(), agent: start.agent.clone(), began: ts, dialect };
         take(Step::Began(self.header.insert(header)));
     }
 

@@ -10,7 +10,7 @@ use super::read::lines_of;
 use crate::env::Env;
 use crate::failure::Failure;
 use stablehand_core::id::SessionId;
-use stablehand_core::record::{AgentSpawned, DecisionKind, DecisionRecord, Record, SpawnFailed};
+use stablehand_core::record::{DecisionKind, DecisionRecord, Record};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::UnixMillis;
 use stablehand_store::FILE;
@@ -370,12 +370,9 @@ fn runs_of(log: &Path) -> Result<Vec<String>, Failure> {
         // Few records are worth a closer look.
         let kinds = [DecisionKind::AgentSpawned, DecisionKind::SpawnFailed];
         if kinds.into_iter().any(|kind| kind.is_named_in(line))
-            && let Some(
-                DecisionRecord::AgentSpawned(AgentSpawned { run, .. })
-                | DecisionRecord::SpawnFailed(SpawnFailed { run, .. }),
-            ) = Record::read(line).decision()
+            && let Some(start) = Record::read(line).decision().and_then(DecisionRecord::run_start)
         {
-            runs.push(run.0.clone());
+            runs.push(start.run.0.clone());
         }
         Ok(())
     })?;

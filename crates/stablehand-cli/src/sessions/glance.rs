@@ -9,8 +9,7 @@ use stablehand::log::Writer;
 use stablehand_core::event::{EventKind, ItemBody, TextRole};
 use stablehand_core::id::SessionId;
 use stablehand_core::record::{
-    AgentSpawned, DecisionKind, DecisionRecord, LogReader, LogWord, Record, SessionStarted,
-    SpawnFailed,
+    DecisionKind, DecisionRecord, LogReader, LogWord, Record, RunStart, SessionStarted,
 };
 use stablehand_core::replay::EventReader;
 use stablehand_core::text::excerpt;
@@ -153,24 +152,11 @@ impl Glance {
                         self.dialect = header.dialect();
                     }
                     Some(
-                        DecisionRecord::AgentSpawned(AgentSpawned {
-                            agent,
-                            argv,
-                            cwd,
-                            resumed_from,
-                            ..
-                        })
-                        | DecisionRecord::SpawnFailed(SpawnFailed {
-                            agent,
-                            argv,
-                            cwd,
-                            resumed_from,
-                            ..
-                        }),
+                        DecisionRecord::AgentSpawned(start) | DecisionRecord::SpawnFailed(start),
                     ) => {
-                        self.agent = text(Some(agent)).or(self.agent.take());
-                        started_in = started_in.or_else(|| workspace(agent, argv, cwd.as_ref()));
-                        resumed = resumed.or_else(|| session(resumed_from.as_ref()));
+                        self.agent = text(Some(&start.agent)).or(self.agent.take());
+                        started_in = started_in.or_else(|| workspace(start));
+                        resumed = resumed.or_else(|| session(start.resumed_from.as_ref()));
                     }
                     Some(DecisionRecord::SessionStarted(started)) => self.session(started),
                     _ => {}
@@ -244,10 +230,10 @@ fn session(id: Option<&SessionId>) -> Option<SessionId> {
 }
 
 /// The folder that an agent was told to work in, or started in.
-fn workspace(agent: &str, argv: &[String], cwd: Option<&String>) -> Option<String> {
-    let agent = Agent::by_name(agent);
-    let told = agent.and_then(|agent| agent.workspace_in(argv));
-    match (told, text(cwd)) {
+fn workspace(start: &RunStart) -> Option<String> {
+    let agent = Agent::by_name(&start.agent);
+    let told = agent.and_then(|agent| agent.workspace_in(&start.argv));
+    match (told, text(start.cwd.as_ref())) {
         (Some(told), Some(cwd)) => Some(Path::new(&cwd).join(told).display().to_string()),
         (told, cwd) => told.map(str::to_owned).or(cwd),
     }

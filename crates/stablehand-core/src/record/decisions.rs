@@ -19,13 +19,12 @@ pub use hooks::{
 pub use log::{LogDegraded, LogOpened, LogRecovered, LogTruncated, OutputLost, Verified};
 pub use monitor::{
     BackgroundStopped, ClockStepped, LimitsMoved, LivelockSuspected, MonitorStarted, MonitorTold,
-    OpenCall, StateDump, ToolCallCompleted, ToolCallOpened, VerdictReached, VerdictSpared,
-    VerdictWaiting,
+    OpenCall, StateDump, ToolCallCompleted, ToolCallOpened, VerdictReached, VerdictWaiting,
 };
 pub use run::{
-    AgentExited, AgentKilled, AgentSpawned, AskedToLeave, PromptAfterHang, PromptGiven,
-    PromptRefused, PromptTyped, RetryScheduled, RunEnded, SessionStarted, SignalReceived,
-    SpawnFailed, StopStage, TerminalResized, TreeNotEmpty,
+    AgentExited, AgentKilled, AskedToLeave, PromptAfterHang, PromptGiven, PromptRefused,
+    PromptTyped, RetryScheduled, RunEnded, RunStart, SessionStarted, SignalReceived, StopStage,
+    TerminalResized, TreeNotEmpty,
 };
 pub use talk::{
     AnswerRefused, ApprovalRequested, ApprovalResolved, ClientLeft, ClientSaid, LeftAlone,
@@ -169,9 +168,9 @@ decision_records! {
     SettingIgnored(Remark) = "setting_ignored", Warn;
 
     /// The agent runs.
-    AgentSpawned = "agent_spawned", Info;
+    AgentSpawned(RunStart) = "agent_spawned", Info;
     /// The agent could not be started.
-    SpawnFailed = "spawn_failed", Error;
+    SpawnFailed(RunStart) = "spawn_failed", Error;
     /// What the agent is asked.
     PromptGiven = "prompt_given", Debug;
     /// The agent closed its standard input before it had the prompt.
@@ -236,7 +235,7 @@ decision_records! {
     /// A limit on use was reached: a verdict, or WARN while a tool may still finish.
     LimitReached(VerdictReached) = "limit_reached", Error;
     /// A verdict that is only observed.
-    WouldHaveKilled(VerdictSpared) = "would_have_killed", Warn;
+    WouldHaveKilled(VerdictReached) = "would_have_killed", Warn;
     /// The agent ended its turns after a verdict, and stays.
     VerdictLifted(Remark) = "verdict_lifted", Warn;
     /// The result came, but the agent does not exit.
@@ -315,6 +314,14 @@ impl DecisionKind {
 }
 
 impl DecisionRecord {
+    /// The start of a run, also of one that failed.
+    pub fn run_start(&self) -> Option<&RunStart> {
+        match self {
+            DecisionRecord::AgentSpawned(start) | DecisionRecord::SpawnFailed(start) => Some(start),
+            _ => None,
+        }
+    }
+
     /// How loud it is.
     pub fn level(&self) -> Level {
         match self {

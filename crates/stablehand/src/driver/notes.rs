@@ -10,10 +10,10 @@ use stablehand_core::event::{Evidence, Health, OpenTool, Outcome, ProcessRow, Ve
 use stablehand_core::id::CallId;
 use stablehand_core::monitor::{Input, Judgement, Moved};
 use stablehand_core::record::{
-    AgentKilled, AgentSpawned, AskedToLeave, BackgroundStopped, ClockStepped, DecisionRecord,
-    LimitsMoved, LivelockSuspected, MonitorStarted, MonitorTold, OpenCall, PromptGiven,
-    PromptTyped, SessionStarted, SpawnFailed, StateDump, StopStage, TerminalResized,
-    ToolCallCompleted, ToolCallOpened, TreeNotEmpty, VerdictReached, VerdictSpared, VerdictWaiting,
+    AgentKilled, AskedToLeave, BackgroundStopped, ClockStepped, DecisionRecord, LimitsMoved,
+    LivelockSuspected, MonitorStarted, MonitorTold, OpenCall, PromptGiven, PromptTyped, RunStart,
+    SessionStarted, StateDump, StopStage, TerminalResized, ToolCallCompleted, ToolCallOpened,
+    TreeNotEmpty, VerdictReached, VerdictWaiting,
 };
 use stablehand_core::speak::Image;
 use stablehand_core::terminal::TerminalSize;
@@ -38,25 +38,26 @@ fn folder(spec: &RunSpec) -> Option<String> {
     folder.map(|folder| folder.to_string_lossy().into_owned())
 }
 
-pub(super) fn spawned(spec: &RunSpec, keeper: &Keeper) -> AgentSpawned {
+pub(super) fn spawned(spec: &RunSpec, keeper: &Keeper) -> DecisionRecord {
     // A replay has to draw on a screen of the same size.
     let size = match spec.launch.transport {
         Transport::Pty { size } => Some(size),
         _ => None,
     };
-    AgentSpawned {
+    DecisionRecord::AgentSpawned(RunStart {
         run: spec.run.clone(),
         agent: spec.agent.clone(),
         pid: Some(keeper.agent_pid()),
         keeper_pid: Some(keeper.pid()),
         argv: agent::redacted(&spec.launch),
         cwd: folder(spec),
-        prompt_bytes: spec.prompt.len() as u64,
+        prompt_bytes: Some(spec.prompt.len() as u64),
         resumed_from: spec.resumed_from.clone(),
         transport: size.map(|_| "pty".to_owned()),
         cols: size.map(TerminalSize::cols),
         rows: size.map(TerminalSize::rows),
-    }
+        text: None,
+    })
 }
 
 /// The most of a prompt that is put on record.
@@ -119,15 +120,16 @@ pub(super) fn asked_to_leave(quiet: Duration) -> AskedToLeave {
     AskedToLeave { quiet_ms: millis(quiet), text }
 }
 
-pub(super) fn spawn_failed(spec: &RunSpec, error: &SpawnError) -> SpawnFailed {
-    SpawnFailed {
+pub(super) fn spawn_failed(spec: &RunSpec, error: &SpawnError) -> DecisionRecord {
+    DecisionRecord::SpawnFailed(RunStart {
         run: spec.run.clone(),
         agent: spec.agent.clone(),
         argv: agent::redacted(&spec.launch),
         cwd: folder(spec),
         resumed_from: spec.resumed_from.clone(),
         text: Some(crate::error_chain(error)),
-    }
+        ..RunStart::default()
+    })
 }
 
 pub(super) fn session(facts: &Facts) -> SessionStarted {
@@ -225,9 +227,10 @@ pub(super) fn verdict(judgement: &Judgement, last_event: &str, of_monitor: bool)
 }
 
 pub(super) fn would_have_killed(judgement: &Judgement) -> DecisionRecord {
-    DecisionRecord::WouldHaveKilled(VerdictSpared {
+    DecisionRecord::WouldHaveKilled(VerdictReached {
         verdict: Some(judgement.kind.into()),
         text: format!("would have killed the agent: {}", judgement.text),
+        ..VerdictReached::default()
     })
 }
 

@@ -8,9 +8,9 @@ use stablehand_core::json;
 use stablehand_core::line::{Line, Part};
 use stablehand_core::monitor::{Action, Input, Limits, Monitor};
 use stablehand_core::record::{
-    AgentExited, AgentSpawned, BackgroundStopped, DecisionRecord, LimitsMoved, LivelockSuspected,
-    LogOpened, MonitorStarted, MonitorTold, NoFields, RunEnded, Stamp, Stream, ToolCallCompleted,
-    ToolCallOpened, VerdictReached, VerdictSpared, VerdictWaiting, push_decision, push_line,
+    AgentExited, BackgroundStopped, DecisionRecord, LimitsMoved, LivelockSuspected, LogOpened,
+    MonitorStarted, MonitorTold, NoFields, RunEnded, RunStart, Stamp, Stream, ToolCallCompleted,
+    ToolCallOpened, VerdictReached, VerdictWaiting, push_decision, push_line,
 };
 use stablehand_core::time::{Moment, UnixMillis, millis};
 use std::time::Duration;
@@ -53,7 +53,8 @@ impl Writer {
         };
         writer.decide(LogOpened::new(Dialect::Cursor));
         let (run, agent) = (RunId("r1".into()), "cursor".to_owned());
-        writer.decide(AgentSpawned { run, agent, ..AgentSpawned::default() });
+        let start = RunStart { run, agent, ..RunStart::default() };
+        writer.decide(DecisionRecord::AgentSpawned(start));
         let limits = Some(Box::new(limits.clone()));
         writer.decide(MonitorStarted { limits, observe_only });
         writer
@@ -159,7 +160,7 @@ impl Writer {
         self.reached(kind, false);
         if self.observe_only {
             let verdict = Some(kind.into());
-            let spared = VerdictSpared { verdict, text: String::new() };
+            let spared = VerdictReached { verdict, ..VerdictReached::default() };
             self.decide(DecisionRecord::WouldHaveKilled(spared));
             self.monitor.resume_after_verdict(self.now);
         } else {

@@ -3,9 +3,9 @@
 use super::{Fold, Key, Sketch};
 use crate::timeline::words::word;
 use crate::timeline::{Tone, Track};
-use stablehand_core::event::{Health, VerdictKind};
+use stablehand_core::event::Health;
 use stablehand_core::record::{
-    AgentSpawned, DecisionRecord, LogWord, LoggedDecision, SpawnFailed, StopStage,
+    DecisionRecord, LogWord, LoggedDecision, RunStart, StopStage, VerdictReached,
 };
 
 impl Fold<'_> {
@@ -19,28 +19,21 @@ impl Fold<'_> {
                     self.about.agent = Some(dialect.name().to_owned());
                 }
             }
-            DecisionRecord::AgentSpawned(AgentSpawned { run, agent, .. }) => {
-                self.run_begins(at, &run.0, agent);
-            }
-            DecisionRecord::SpawnFailed(SpawnFailed { run, agent, .. }) => {
-                self.run_begins(at, &run.0, agent);
+            DecisionRecord::AgentSpawned(start) => self.run_begins(at, start),
+            DecisionRecord::SpawnFailed(start) => {
+                self.run_begins(at, start);
                 self.quiet.end(at);
             }
             DecisionRecord::HookReceived(_) => self.heard(at),
             DecisionRecord::ToolCallCompleted(closed) if closed.presumed => {
                 self.presume(at, &closed.call_id.0);
             }
-            DecisionRecord::HangDetected(reached) => {
-                self.verdict(at, reached.verdict.as_ref(), &reached.text, Tone::Bad);
-            }
-            DecisionRecord::LimitReached(reached) => {
-                self.verdict(at, reached.verdict.as_ref(), &reached.text, Tone::Warn);
-            }
-            DecisionRecord::WouldHaveKilled(spared) => {
-                self.verdict(at, spared.verdict.as_ref(), &spared.text, Tone::Warn);
+            DecisionRecord::HangDetected(reached) => self.verdict(at, reached, Tone::Bad),
+            DecisionRecord::LimitReached(reached) | DecisionRecord::WouldHaveKilled(reached) => {
+                self.verdict(at, reached, Tone::Warn);
             }
             DecisionRecord::LivelockSuspected(suspected) => {
-                self.verdict(at, None, &suspected.text, Tone::Warn);
+                self.verdict_named(at, "verdict", &suspected.text, Tone::Warn);
             }
             DecisionRecord::ExitOverdue(_) | DecisionRecord::LimitsMoved(_) => {
                 self.verdict_named(at, name, &decision.text(), Tone::Plain);
@@ -89,7 +82,7 @@ impl Fold<'_> {
         }
     }
 
-    fn run_begins(&mut self, at: i64, run: &str, agent: &str) {
+    fn run_begins(&mut self, at: i64, start: &RunStart) {
         self.process_ends(at);
         self.close_all(at, |key| *key == Key::Run);
         self.end(&Key::Rerun, at);
@@ -97,12 +90,12 @@ impl Fold<'_> {
         self.run += 1;
         self.spawned = true;
         self.about.end = None;
-        if !agent.is_empty() {
-            self.about.agent = Some(self.words.name(agent));
+        if !start.agent.is_empty() {
+            self.about.agent = Some(self.words.name(&start.agent));
         }
         self.quiet.begin(at);
         let name = format!("run {}", self.run);
-        let sketch = self.said(&name, run, Tone::Plain);
+        let sketch = self.said(&name, &start.run.0, Tone::Plain);
         self.begin(Key::Run, Track::Run, at, sketch);
     }
 
@@ -134,9 +127,9 @@ impl Fold<'_> {
         }
     }
 
-    fn verdict(&mut self, at: i64, kind: Option<&LogWord<VerdictKind>>, text: &str, tone: Tone) {
-        let name = kind.map_or_else(|| "verdict".to_owned(), LogWord::text);
-        self.verdict_named(at, &name, text, tone);
+    fn verdict(&mut self, at: i64, reached: &VerdictReached, tone: Tone) {
+        let name = reached.verdict.as_ref().map_or_else(|| "verdict".to_owned(), LogWord::text);
+        self.verdict_named(at, &name, &reached.text, tone);
     }
 
     fn verdict_named(&mut self, at: i64, name: &str, text: &str, tone: Tone) {

@@ -12,6 +12,10 @@ use serde::{Deserialize, Serialize};
 #[serde(default)]
 pub struct MonitorStarted {
     /// Every limit that holds, times in milliseconds, null for none.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")
+    )]
     pub limits: Option<Box<Limits>>,
     /// Whether verdicts are written down and nothing is stopped.
     pub observe_only: bool,
@@ -194,7 +198,8 @@ pub struct BackgroundStopped {
     pub text: String,
 }
 
-/// A verdict and what it rests on, or a limit that an open tool may still pass.
+/// A verdict and what it rests on. A limit that an open tool may still pass, and a verdict that is only
+/// observed, have the first fields alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -203,7 +208,7 @@ pub struct VerdictReached {
     pub verdict: Option<LogWord<VerdictKind>>,
     /// For people.
     pub text: String,
-    /// Whether the open tool may finish; then the fields below are absent.
+    /// Whether an open tool may finish.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub soft: bool,
     /// How long nothing was heard.
@@ -231,17 +236,6 @@ impl VerdictReached {
     pub fn hard(&self) -> Option<VerdictKind> {
         self.verdict.as_ref().filter(|_| !self.soft)?.known().copied()
     }
-}
-
-/// A verdict that stops nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(default)]
-pub struct VerdictSpared {
-    /// Which verdict.
-    pub verdict: Option<LogWord<VerdictKind>>,
-    /// For people.
-    pub text: String,
 }
 
 /// The state of a run.

@@ -5,25 +5,28 @@ use crate::event::{EndedBy, FailureKind, ProcessRow, SessionEnd, Usage, VerdictK
 use crate::id::{RunId, SessionId};
 use serde::{Deserialize, Serialize};
 
-/// The process of an agent.
+/// The start of a run, or the attempt to start it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
-pub struct AgentSpawned {
+pub struct RunStart {
     /// Our id of the run.
     pub run: RunId,
     /// The agent's name.
     pub agent: String,
-    /// Its process.
+    /// The agent's process; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// The process that owns its tree.
+    /// The process that owns the agent's tree; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub keeper_pid: Option<u32>,
-    /// How it was started, without secrets.
+    /// The command line of the agent, without secrets.
     pub argv: Vec<String>,
-    /// The folder that it was started in.
+    /// The folder that the agent is started in.
     pub cwd: Option<String>,
-    /// The length of its prompt.
-    pub prompt_bytes: u64,
+    /// The length of its prompt; absent where it was not started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_bytes: Option<u64>,
     /// The session that it continues.
     pub resumed_from: Option<SessionId>,
     /// `pty` at a terminal; absent otherwise.
@@ -35,24 +38,8 @@ pub struct AgentSpawned {
     /// The rows of that terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u16>,
-}
-
-/// An agent that could not be started.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(default)]
-pub struct SpawnFailed {
-    /// Our id of the run.
-    pub run: RunId,
-    /// The agent's name.
-    pub agent: String,
-    /// How it was to be started, without secrets.
-    pub argv: Vec<String>,
-    /// The folder that it was to be started in.
-    pub cwd: Option<String>,
-    /// The session that it was to continue.
-    pub resumed_from: Option<SessionId>,
-    /// Why, for people.
+    /// Why it could not be started, for people; absent where it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 

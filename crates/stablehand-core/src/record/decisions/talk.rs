@@ -1,7 +1,7 @@
 //! Fields of the decisions about a conversation: what was said to whom, asked and answered.
 
 use crate::decision::{Decision, RuleRef};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 /// What was written to an agent.
@@ -42,8 +42,13 @@ pub struct ClientSaid {
     pub cut: bool,
     /// The line, where it is JSON.
     #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "any_json")]
     pub line: Option<Box<RawValue>>,
+}
+
+/// Reads a line that is there, be it `null`.
+fn any_json<'de, D: Deserializer<'de>>(line: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::deserialize(line).map(Some)
 }
 
 /// What we wrote to a client.
