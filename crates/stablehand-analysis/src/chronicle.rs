@@ -21,8 +21,7 @@ use fold::Fold;
 use serde::{Deserialize, Serialize};
 use stablehand_core::decode::{Depth, Dialect};
 use stablehand_core::event::EventKind;
-use stablehand_core::json::Value;
-use stablehand_core::record::Record;
+use stablehand_core::record::{DecisionRecord, LogReader, Record};
 use stablehand_core::replay::{EventReader, Told};
 use stablehand_core::time::UnixMillis;
 
@@ -33,18 +32,15 @@ pub struct Chronicle {
     ledger: Ledger,
     fold: Fold,
     told: Vec<Told>,
-    skipped: u64,
 }
 
 impl Default for Chronicle {
     fn default() -> Self {
         Chronicle {
-            // The first record says which one it is.
-            reader: EventReader::new(Dialect::DEFAULT, Depth::Full),
+            reader: EventReader::of(LogReader::default(), Depth::Full),
             ledger: Ledger::default(),
             fold: Fold::default(),
             told: Vec::new(),
-            skipped: 0,
         }
     }
 }
@@ -66,16 +62,15 @@ impl Chronicle {
     ///
     /// [`begins`]: Self::begins
     pub fn restart(&self) -> Option<Restart> {
-        let dialect = self.reader.dialect();
         let (runs, passages) = self.fold.counted();
         let questions = u32::try_from(self.ledger.count()).ok()?;
-        let dialect = dialect.name().to_owned();
-        Some(Restart { dialect, runs, passages, questions, skipped: self.skipped })
+        let dialect = self.reader.log().dialect().name().to_owned();
+        Some(Restart { dialect, runs, passages, questions, skipped: self.skipped() })
     }
 
     /// Whether a record begins a new process.
     pub fn begins(record: &Record<'_>) -> bool {
-        matches!(record, Record::Decision { message, .. } if message == "agent_spawned")
+        matches!(record.decision(), Some(DecisionRecord::AgentSpawned(_)))
     }
 
     /// Goes on with the record that `restart` was made before; `None` where it was made by somebody
@@ -83,34 +78,20 @@ impl Chronicle {
     pub fn resume(restart: &Restart) -> Option<Chronicle> {
         let dialect = Dialect::by_name(&restart.dialect)?;
         Some(Chronicle {
-            reader: EventReader::new(dialect, Depth::Full),
+            reader: EventReader::of(LogReader::resume(dialect, restart.skipped), Depth::Full),
             ledger: Ledger::after(restart.questions as usize),
             fold: Fold::after(restart.runs, restart.passages, restart.questions),
             told: Vec::new(),
-            skipped: restart.skipped,
         })
     }
 
     /// Takes the next record and appends the rows that are complete with it.
     pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<Row>) {
-        match record {
-            Record::Raw { .. } => {}
-            Record::Decision { at, message, fields } => {
-                if message == "log_opened" {
-                    let name = fields.get("dialect").and_then(Value::string);
-                    if let Some(dialect) = name.and_then(|name| Dialect::by_name(&name)) {
-                        self.reader = EventReader::new(dialect, Depth::Full);
-                    }
-                }
-                self.ledger.decision(*at, message, fields);
-                // What a new process leaves unanswered belongs to the run before.
-                self.fold.questions(&mut self.ledger, out);
-                self.fold.decision(*at, message, fields, out);
-            }
-            Record::Foreign(_) | Record::Broken(_) => {
-                self.skipped += 1;
-                return;
-            }
+        if let (Some(decision), Some(at)) = (record.decision(), record.at()) {
+            self.ledger.decision(at, decision);
+            // What a new process leaves unanswered belongs to the run before.
+            self.fold.questions(&mut self.ledger, out);
+            self.fold.decision(at, decision, out);
         }
         let mut told = std::mem::take(&mut self.told);
         self.reader.tell(record, &mut told);
@@ -129,7 +110,7 @@ impl Chronicle {
 
     /// How many lines were no records of ours.
     pub fn skipped(&self) -> u64 {
-        self.skipped
+        self.reader.log().skipped()
     }
 }
 

@@ -6,13 +6,12 @@
 
 use serde::Serialize;
 use stablehand_core::actor::ActorKind;
-use stablehand_core::decision::{Decision, RuleRef};
-use stablehand_core::decode::{Depth, Dialect};
+use stablehand_core::decision::RuleRef;
+use stablehand_core::decode::Depth;
 use stablehand_core::event::{EventKind, ItemBody, Tool};
 use stablehand_core::id::{CallId, RunId, SessionId};
-use stablehand_core::json::{Object, Value};
-use stablehand_core::record::Record;
-use stablehand_core::replay::EventReader;
+use stablehand_core::record::{DecisionRecord, LogReader, Record};
+use stablehand_core::replay::{EventReader, Told};
 use stablehand_core::time::{UnixMillis, millis};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -86,7 +85,6 @@ pub struct Ledger {
     calls: VecDeque<Tool>,
     run: RunId,
     session: Option<SessionId>,
-    skipped: u64,
     /// Entries that changed since somebody asked.
     news: BTreeSet<usize>,
 }
@@ -94,14 +92,12 @@ pub struct Ledger {
 impl Default for Ledger {
     fn default() -> Self {
         Ledger {
-            // The first record says which one it is.
-            reader: EventReader::new(Dialect::DEFAULT, Depth::Skim).of_runs(),
+            reader: EventReader::of(LogReader::default(), Depth::Skim).of_runs(),
             entries: Vec::new(),
             before: 0,
             calls: VecDeque::new(),
             run: RunId(String::new()),
             session: None,
-            skipped: 0,
             news: BTreeSet::new(),
         }
     }
@@ -120,21 +116,13 @@ impl Ledger {
 
     /// Takes the next record.
     pub fn record(&mut self, record: &Record<'_>) {
-        let at = match record {
-            Record::Raw { at, .. } => *at,
-            Record::Decision { at, message, fields } => {
-                self.decision(*at, message, fields);
-                *at
-            }
-            Record::Foreign(_) | Record::Broken(_) => {
-                self.skipped += 1;
-                return;
-            }
-        };
-        let mut events = Vec::new();
-        self.reader.record(record, &mut events);
-        for event in &events {
-            self.event(at, &event.event);
+        if let (Some(decision), Some(at)) = (record.decision(), record.at()) {
+            self.decision(at, decision);
+        }
+        let mut told = Vec::new();
+        self.reader.tell(record, &mut told);
+        for Told { at, kind, .. } in &told {
+            self.event(*at, kind);
         }
     }
 
@@ -152,44 +140,33 @@ impl Ledger {
 
     /// How many lines were no records of ours.
     pub fn skipped(&self) -> u64 {
-        self.skipped
+        self.reader.log().skipped()
     }
 
     /// The part of a record that is ours; for whoever reads the events elsewhere.
-    pub(crate) fn decision(&mut self, at: UnixMillis, message: &str, fields: &Object<'_>) {
-        let text = |name: &str| fields.get(name).and_then(Value::string);
-        match message {
-            "log_opened" => {
-                if let Some(dialect) = text("dialect").and_then(|name| Dialect::by_name(&name)) {
-                    self.reader = EventReader::new(dialect, Depth::Skim).of_runs();
-                }
-            }
-            "agent_spawned" => {
+    pub(crate) fn decision(&mut self, at: UnixMillis, record: &DecisionRecord) {
+        match record {
+            DecisionRecord::AgentSpawned(spawned) => {
                 self.close_all();
                 self.calls.clear();
                 self.session = None;
-                self.run = RunId(text("run").unwrap_or_default());
+                self.run = spawned.run.clone();
             }
-            "policy_decided" => {
-                let (Some(id), Some(decision)) = (text("id"), fields.get("decision")) else {
-                    return;
-                };
-                if let Ok(decision) = serde_json::from_slice::<Decision>(decision.raw()) {
-                    let entry = self.open(&id, at);
-                    entry.rule = decision.rule;
-                    entry.reason = Some(decision.reason);
+            DecisionRecord::PolicyDecided(decided) => {
+                if let Some(decision) = &decided.decision {
+                    let entry = self.open(&decided.id, at);
+                    entry.rule.clone_from(&decision.rule);
+                    entry.reason = Some(decision.reason.clone());
                 }
             }
-            "approval_resolved" => {
-                if let (Some(id), Some(message)) = (text("id"), text("message")) {
-                    self.open(&id, at).message = Some(message);
+            DecisionRecord::ApprovalResolved(resolved) => {
+                if let Some(message) = &resolved.message {
+                    self.open(&resolved.id, at).message = Some(message.clone());
                 }
             }
-            "rule_written" => {
-                let rule =
-                    fields.get("rule").and_then(|rule| serde_json::from_slice(rule.raw()).ok());
-                if let (Some(id), Some(rule)) = (text("id"), rule) {
-                    self.open(&id, at).rule_written = Some(rule);
+            DecisionRecord::RuleWritten(written) => {
+                if let Some(rule) = &written.rule {
+                    self.open(&written.id, at).rule_written = Some(rule.clone());
                 }
             }
             _ => {}
@@ -309,13 +286,16 @@ pub(crate) fn settled(choice: &str) -> Settled {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stablehand_core::Dialect;
+    use stablehand_core::record::{LogOpened, decision_line};
 
     const CALL: &str = r#"{"msg":"raw_event","recv_ts":1000,"raw":{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"make"}}]},"session_id":"s1"}}"#;
     const ASKS: &str = r#"{"msg":"raw_event","recv_ts":1100,"raw":{"type":"control_request","request_id":"q1","request":{"subtype":"can_use_tool","tool_name":"Bash","tool_use_id":"t1","input":{"command":"make"}}}}"#;
 
     fn ledger(lines: &[&str]) -> Ledger {
         let mut ledger = Ledger::default();
-        ledger.record(&Record::read(br#"{"msg":"log_opened","ts":1,"dialect":"claude"}"#));
+        let opened = decision_line(UnixMillis(1), LogOpened::new(Dialect::Claude));
+        ledger.record(&Record::read(opened.as_bytes()));
         ledger.record(&Record::read(br#"{"msg":"agent_spawned","ts":2,"run":"r1"}"#));
         for line in lines {
             ledger.record(&Record::read(line.as_bytes()));

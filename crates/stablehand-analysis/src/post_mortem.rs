@@ -22,10 +22,9 @@ pub use report::{Cause, Ended, Note, Report, RunRef, Silence, Standing, Stop, Ve
 
 use facts::Facts;
 use serde::Serialize;
-use stablehand_core::decode::{Depth, Dialect};
+use stablehand_core::decode::Depth;
 use stablehand_core::event::Event;
-use stablehand_core::json::Value;
-use stablehand_core::record::Record;
+use stablehand_core::record::{DecisionRecord, LogReader, Record};
 use stablehand_core::replay::EventReader;
 
 /// How sure we are.
@@ -58,72 +57,38 @@ pub enum Which {
 pub struct PostMortem {
     which: Which,
     reader: EventReader,
-    dialect: Dialect,
-    program: Option<String>,
     events: Vec<Event>,
     now: Option<Box<Facts>>,
     meant: Option<Box<Facts>>,
     troubled: Option<Box<Facts>>,
     last: Option<Box<Facts>>,
     runs: u64,
-    skipped: u64,
-    newer: Option<i64>,
 }
 
 impl PostMortem {
     /// Of that run.
     pub fn of(which: Which) -> PostMortem {
-        // The first record says which dialect it is.
-        let dialect = Dialect::DEFAULT;
         PostMortem {
             which,
-            reader: EventReader::new(dialect, Depth::Full).of_runs(),
-            dialect,
-            program: None,
+            reader: EventReader::of(LogReader::default(), Depth::Full).of_runs(),
             events: Vec::new(),
             now: None,
             meant: None,
             troubled: None,
             last: None,
             runs: 0,
-            skipped: 0,
-            newer: None,
         }
     }
 
     /// Takes the next record.
     pub fn record(&mut self, record: &Record<'_>) {
-        let at = match record {
-            Record::Raw { at, .. } | Record::Decision { at, .. } => *at,
-            Record::Foreign(_) | Record::Broken(_) => {
-                self.skipped += 1;
-                if let Some(run) = &mut self.now {
-                    run.lost_line();
-                }
-                return;
-            }
-        };
-        if let Record::Decision { message, fields, .. } = record {
-            let text = |name: &str| fields.get(name).and_then(Value::string);
-            match message.as_ref() {
-                "log_opened" => {
-                    if let Some(dialect) = text("dialect").and_then(|name| Dialect::by_name(&name))
-                    {
-                        self.dialect = dialect;
-                        self.reader = EventReader::new(dialect, Depth::Full).of_runs();
-                    }
-                    self.program = text("program");
-                    let version = fields.get("v").and_then(Value::i64);
-                    self.newer =
-                        version.filter(|v| *v > i64::from(stablehand_core::record::FORMAT));
-                }
-                "agent_spawned" | "spawn_failed" => self.begin(&text("run").unwrap_or_default()),
-                _ => {}
-            }
+        if let Some(start) = record.decision().and_then(DecisionRecord::run_start) {
+            self.begin(&start.run.0);
         }
         let mut events = std::mem::take(&mut self.events);
         self.reader.record(record, &mut events);
         if let Some(run) = &mut self.now {
+            let Some(at) = record.at() else { return run.lost_line() };
             run.record(at, record);
             for event in events.drain(..) {
                 run.event(at, &event);
@@ -135,7 +100,7 @@ impl PostMortem {
 
     /// How many lines were no records of ours.
     pub fn skipped(&self) -> u64 {
-        self.skipped
+        self.reader.log().skipped()
     }
 
     /// How many runs the log has.
@@ -151,7 +116,8 @@ impl PostMortem {
             Which::Id(_) => self.meant.take().or(self.troubled.take()).or(self.last.take()),
             Which::Troubled => self.troubled.take().or(self.last.take()),
         }?;
-        Some(Report::of(&facts, self.runs, self.skipped, self.newer))
+        let log = self.reader.log();
+        Some(Report::of(&facts, self.runs, log.skipped(), log.newer()))
     }
 
     fn begin(&mut self, id: &str) {
@@ -161,8 +127,9 @@ impl PostMortem {
         }
         self.close(false);
         self.runs += 1;
-        let program = self.program.clone();
-        self.now = Some(Box::new(Facts::begin(self.runs, self.dialect, program)));
+        let log = self.reader.log();
+        let program = log.header().program.clone();
+        self.now = Some(Box::new(Facts::begin(self.runs, log.dialect(), program)));
     }
 
     fn close(&mut self, at_the_end: bool) {

@@ -16,7 +16,7 @@ use stablehand::driver::RunReport;
 use stablehand::log::Durability;
 use stablehand::recovery::{self, Next};
 use stablehand_core::event::SessionEnd;
-use stablehand_core::record::Level;
+use stablehand_core::record::DecisionRecord;
 use terminal::TerminalArgs;
 
 /// Run an agent, supervised: it cannot hang, leave processes behind or lose output.
@@ -122,8 +122,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
     runs.check_lease()?;
     let mut house = House::open(&env, &setup)?;
     for text in settings.ignored() {
-        let fields = serde_json::json!({ "text": text });
-        house.log.decide(Level::Warn, "setting_ignored", &fields, None);
+        house.log.decide(DecisionRecord::SettingIgnored(text.into()), None);
     }
     let allowed = args.again.retries;
     let ended = house.run(runs);

@@ -18,7 +18,7 @@ use stablehand::sink::{PassThrough, digest_of_log};
 use stablehand_core::Dialect;
 use stablehand_core::actor::Actor;
 use stablehand_core::event::SessionEnd;
-use stablehand_core::record::{Level, Stream};
+use stablehand_core::record::{DecisionRecord, Level, OutputLost, Stream, Verified};
 use stablehand_store::Filler;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -243,12 +243,12 @@ impl House {
     pub fn close(mut self, status: Result<u8, Failure>) -> Result<u8, Failure> {
         let missed = self.log.missed();
         if missed > 0 {
-            self.log.decide(Level::Error, "output_lost", &output_lost(missed), None);
+            self.log.decide(output_lost(missed), None);
         }
         // We do not wait for the index: a later `sessions` command reads what it lacks.
         if let Some(text) = self.filler.take().and_then(|filler| filler.trouble()) {
-            let fields = serde_json::json!({ "text": format!("the index is behind: {text}") });
-            self.log.decide(Level::Debug, "index_behind", &fields, None);
+            let text = format!("the index is behind: {text}");
+            self.log.decide(DecisionRecord::IndexBehind(text.into()), None);
         }
         if let Some(ending) = self.ended {
             end_session(ending, &mut self.log);
@@ -362,19 +362,18 @@ impl Audience {
             if is_raw { "" } else { " (redacted, not compared)" },
             report.digest.as_deref().unwrap_or("unknown")
         );
-        let level = if same_out && same_log { Level::Info } else { Level::Error };
-        let fields = serde_json::json!({
-            "in_bytes": report.bytes,
-            "in_sha256": report.digest,
-            "out_bytes": written.as_ref().map(|w| w.0),
-            "out_sha256": written.as_ref().and_then(|w| w.1.clone()),
-            "log_bytes": logged.0,
-            "log_sha256": logged.1,
-            "identical": same_out && same_log,
-            "text": text,
-        });
-        log.decide(level, "verified", &fields, None);
         self.screen.err(format!("{}: {text}\n", self.program).as_bytes());
+        let verified = Verified {
+            in_bytes: report.bytes,
+            in_sha256: report.digest.clone(),
+            out_bytes: written.as_ref().map(|w| w.0),
+            out_sha256: written.and_then(|w| w.1),
+            log_bytes: logged.0,
+            log_sha256: logged.1,
+            identical: same_out && same_log,
+            text,
+        };
+        log.decide(verified, None);
     }
 }
 
@@ -387,10 +386,10 @@ pub fn exit_code(ended: &AllRuns) -> u8 {
 }
 
 /// Says that a reader of ours did not get everything.
-pub fn output_lost(bytes: u64) -> serde_json::Value {
+pub fn output_lost(bytes: u64) -> OutputLost {
     let text = format!(
         "output is incomplete: another program truncated the log while {bytes} bytes of it had not \
          been shown yet"
     );
-    serde_json::json!({ "bytes": bytes, "text": text })
+    OutputLost { bytes, text }
 }

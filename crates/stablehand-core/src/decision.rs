@@ -7,6 +7,7 @@ use std::fmt;
 
 /// What to do with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Let it run.
@@ -36,6 +37,7 @@ impl fmt::Display for Action {
 
 /// Where a rule stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RuleRef {
     /// The rule's own name, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,6 +59,7 @@ impl fmt::Display for RuleRef {
 
 /// One part of a call and what was decided of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judged {
     /// What it is: `command git status`, `write to /w/a.txt`.
     pub part: String,
@@ -71,6 +74,7 @@ pub struct Judged {
 
 /// What a policy says of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
     /// The strictest of what was decided of the parts.
     pub action: Action,

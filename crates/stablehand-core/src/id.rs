@@ -89,7 +89,7 @@ impl fmt::Display for SessionId {
 }
 
 /// The agent's own id of a tool call. It may contain a literal newline.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct CallId(pub String);
@@ -103,7 +103,7 @@ pub struct CallId(pub String);
 pub struct ItemId(pub u64);
 
 /// Our id of a run: one agent process, from spawn to reaped.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct RunId(pub String);

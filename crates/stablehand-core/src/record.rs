@@ -5,13 +5,19 @@
 //! *Decisions* hold what we did and why. Owns the bytes of both; it opens no file. Reading is
 //! lenient: a newer field, a foreign line or a torn tail is never an error.
 
+mod decisions;
 mod lines;
+mod log_reader;
 mod read;
 mod write;
 
+pub use decisions::*;
 pub use lines::{LONGEST, LogLines};
-pub use read::{Reader, Record, Stream, verbatim};
-pub use write::{Stamp, VERBATIM_TAIL, is_verbatim, push_decision, push_line, push_verbatim_head};
+pub use log_reader::LogReader;
+pub use read::{LoggedDecision, Reader, Record, Stream, verbatim};
+pub use write::{
+    Stamp, VERBATIM_TAIL, decision_line, is_verbatim, push_decision, push_line, push_verbatim_head,
+};
 
 use serde::{Deserialize, Serialize};
 

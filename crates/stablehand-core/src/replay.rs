@@ -10,9 +10,12 @@ mod session;
 use crate::decode::{Decode, Depth, Dialect};
 use crate::event::{Event, EventKind, Origin};
 use crate::id::{RunId, Seq, SessionId, TurnId};
-use crate::json::{self, Memo, Object, Value};
+use crate::json::{self, Memo, Object};
 use crate::line::{Line, Part, WHOLE_LIMIT};
-use crate::record::{Reader, Record, Stream};
+use crate::record::{
+    ClientSaid, DecisionRecord, LogReader, LoggedDecision, Reader, Record, RunStart, Stream,
+    TerminalResized,
+};
 use crate::terminal::TerminalSize;
 use crate::time::UnixMillis;
 use hooked::Hooked;
@@ -35,7 +38,7 @@ pub struct Told {
 
 /// Turns records into events.
 pub struct EventReader {
-    dialect: Dialect,
+    log: LogReader,
     decoder: Box<dyn Decode>,
     memo: Memo,
     depth: Depth,
@@ -59,7 +62,7 @@ pub struct EventReader {
 impl std::fmt::Debug for EventReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("EventReader")
-            .field("dialect", &self.dialect)
+            .field("log", &self.log)
             .field("seq", &self.seq)
             .field("run", &self.run)
             .finish_non_exhaustive()
@@ -67,11 +70,16 @@ impl std::fmt::Debug for EventReader {
 }
 
 impl EventReader {
-    /// A reader for logs whose agent speaks `dialect`.
+    /// A reader for logs whose agent speaks `dialect`, until the log itself names another.
     pub fn new(dialect: Dialect, depth: Depth) -> Self {
+        EventReader::of(LogReader::resume(dialect, 0), depth)
+    }
+
+    /// A reader for what `log` reads next.
+    pub fn of(log: LogReader, depth: Depth) -> Self {
         EventReader {
-            dialect,
-            decoder: dialect.decoder(),
+            decoder: log.dialect().decoder(),
+            log,
             memo: Memo::default(),
             depth,
             seq: Seq(0),
@@ -95,21 +103,27 @@ impl EventReader {
         self
     }
 
-    /// The dialect that it reads.
-    pub fn dialect(&self) -> Dialect {
-        self.dialect
+    /// The log, as far as it was read: its dialect, its header, its damage.
+    pub fn log(&self) -> &LogReader {
+        &self.log
     }
 
     /// Takes the next record and appends what the session tells with it.
     pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<Event>) {
         let mut told = std::mem::take(&mut self.told);
-        if let (Record::Decision { at, message, fields }, Some(view)) = (record, &mut self.view) {
-            view.decision(message, fields);
-            if let Some((kind, turn)) = view.own(record) {
-                if let Some(run) = fields.get("run").and_then(Value::string) {
-                    self.run = RunId(run);
+        if let (Record::Decision(decision), Some(view)) = (record, &mut self.view)
+            && let Some(fields) = decision.record()
+        {
+            view.decision(fields);
+            if session::is_of_session(decision.kind())
+                && let Some(event) = decision.event()
+            {
+                let (kind, turn) = view.own(fields, event);
+                if let DecisionRecord::TurnStarted(started) = fields {
+                    self.run.clone_from(&started.run);
                 }
-                self.stamped(Told { at: *at, origin: Origin::Supervisor, kind }, turn, out);
+                let told = Told { at: decision.at(), origin: Origin::Supervisor, kind };
+                self.stamped(told, turn, out);
             }
         }
         self.tell(record, &mut told);
@@ -139,77 +153,79 @@ impl EventReader {
     /// Appends what the run tells, without stamps: turns as the agent's processes see them, for
     /// readers that count runs and show none. Use one of both: only stamped events are numbered.
     pub fn tell(&mut self, record: &Record<'_>, out: &mut Vec<Told>) {
+        if self.log.take(record) {
+            self.restart();
+        }
         match record {
             Record::Raw { stream, at, bytes, part, last, newline } => {
                 self.raw(*stream, *at, bytes, *part, *last, *newline, out);
             }
-            Record::Decision { at, message, fields } => {
-                if message == "agent_spawned" || message == "spawn_failed" {
-                    // A new process says everything anew, its session too; so does its decoder.
-                    self.decoder = self.dialect.decoder();
-                    self.session = None;
-                    self.hooked = Hooked::default();
-                    self.answered.clear();
-                    self.prompt = None;
-                    self.stdout.forget();
-                    self.stderr.forget();
-                    if let Some(run) = fields.get("run").and_then(Value::string) {
-                        self.run = RunId(run);
-                    }
-                }
-                if message == "prompt_given" {
-                    self.prompt = fields.get("text").and_then(Value::string);
-                }
-                if message == "client_said" {
-                    overheard(fields, |object| self.decoder.overhear(object));
-                }
-                self.terminal(message, fields);
-                self.stamp(*at, Origin::Agent, out);
-                if message == "agent_exited" {
-                    self.decoder.finish(self.depth, &mut self.kinds);
-                    self.stamp(*at, Origin::Agent, out);
-                }
-                if let Some(event) = record.event().filter(|_| !session::is_of_session(message)) {
-                    let origin = self.ours(event, fields);
-                    self.stamp(*at, origin, out);
-                }
-            }
+            Record::Decision(decision) => self.decision(decision, out),
             Record::Foreign(_) | Record::Broken(_) => {}
         }
     }
 
-    /// An event that is in the log as such, and what follows from it; where it came from.
-    fn ours(&mut self, event: EventKind, fields: &Object<'_>) -> Origin {
-        let origin = match &event {
-            EventKind::HookReceived { .. } => Origin::Hook,
-            _ => Origin::Supervisor,
-        };
-        let mut more = Vec::new();
-        if let EventKind::HookReceived { name, payload, .. } = &event {
-            let agent = fields.get("agent").and_then(Value::string).unwrap_or_default();
-            self.hooked.tell(&agent, name, payload, &mut more);
-        }
-        self.kinds.push(event);
-        self.kinds.append(&mut more);
-        origin
+    /// A new process says everything anew, its session too; so does its decoder.
+    fn restart(&mut self) {
+        self.decoder = self.log.dialect().decoder();
+        self.session = None;
+        self.hooked = Hooked::default();
+        self.answered.clear();
+        self.prompt = None;
+        self.stdout.forget();
+        self.stderr.forget();
     }
 
-    /// What we did to the terminal of an agent that has one, its decoder has to do again.
-    fn terminal(&mut self, message: &str, fields: &Object<'_>) {
-        let Some(decoder) = self.decoder.as_terminal() else { return };
-        match message {
-            "agent_spawned" | "terminal_resized" => {
-                let side = |name| {
-                    let number = fields.get(name).and_then(Value::i64);
-                    number.and_then(|number| u16::try_from(number).ok())
-                };
-                if let (Some(cols), Some(rows)) = (side("cols"), side("rows")) {
-                    decoder.terminal().resize(TerminalSize::new(cols, rows));
-                }
+    fn decision(&mut self, decision: &LoggedDecision<'_>, out: &mut Vec<Told>) {
+        let (at, record) = (decision.at(), decision.record());
+        if let Some(start) = record.and_then(DecisionRecord::run_start) {
+            self.restart();
+            if !start.run.0.is_empty() {
+                self.run = start.run.clone();
             }
-            "screen_settled" => decoder.settle(self.depth, &mut self.kinds),
+        }
+        match record {
+            Some(DecisionRecord::PromptGiven(given)) => self.prompt.clone_from(&given.text),
+            Some(DecisionRecord::ClientSaid(said)) => {
+                overheard(said, |object| self.decoder.overhear(object));
+            }
             _ => {}
         }
+        // What we did to the terminal of an agent that has one, its decoder has to do again.
+        if let (Some(record), Some(decoder)) = (record, self.decoder.as_terminal()) {
+            if let Some(size) = size_of(record) {
+                decoder.terminal().resize(size);
+            }
+            if let DecisionRecord::ScreenSettled(_) = record {
+                decoder.settle(self.depth, &mut self.kinds);
+            }
+        }
+        self.stamp(at, Origin::Agent, out);
+        if let Some(DecisionRecord::AgentExited(_)) = record {
+            self.decoder.finish(self.depth, &mut self.kinds);
+            self.stamp(at, Origin::Agent, out);
+        }
+        if let Some(event) = decision.event().filter(|_| !session::is_of_session(decision.kind())) {
+            let origin = self.ours(event, record);
+            self.stamp(at, origin, out);
+        }
+    }
+
+    /// An event that is in the log as such, and what follows from it; where it came from.
+    fn ours(&mut self, event: EventKind, record: Option<&DecisionRecord>) -> Origin {
+        let EventKind::HookReceived { name, payload, .. } = &event else {
+            self.kinds.push(event);
+            return Origin::Supervisor;
+        };
+        let agent = match record {
+            Some(DecisionRecord::HookReceived(hook)) => hook.agent.as_str(),
+            _ => "",
+        };
+        let mut more = Vec::new();
+        self.hooked.tell(agent, name, payload, &mut more);
+        self.kinds.push(event);
+        self.kinds.append(&mut more);
+        Origin::Hook
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of one record")]
@@ -227,7 +243,7 @@ impl EventReader {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,
         };
-        if self.dialect == Dialect::Terminal && stream == Stream::Stdout {
+        if self.log.dialect() == Dialect::Terminal && stream == Stream::Stdout {
             // A screen has no lines: what was written in parts is drawn in parts.
             let line = Line { bytes, offset: 0, part: Part::Middle, newline };
             self.decoder.line(&line, &json::Scan::Text, self.depth, &mut self.kinds);
@@ -299,11 +315,22 @@ fn settled(told: &[Told]) -> Vec<String> {
     told.iter().filter_map(answered).collect()
 }
 
-/// Hands what a client said to the agent to `hear`, from the fields of its record (`client_said`).
-pub fn overheard(fields: &Object<'_>, hear: impl FnOnce(&Object<'_>)) {
-    let Some(line) = fields.get("line") else { return };
-    if let json::Scan::Object(object) = json::scan(line.raw()) {
+/// Hands what a client said to the agent to `hear`.
+pub fn overheard(said: &ClientSaid, hear: impl FnOnce(&Object<'_>)) {
+    let Some(line) = &said.line else { return };
+    if let json::Scan::Object(object) = json::scan(line.get().as_bytes()) {
         hear(&object);
+    }
+}
+
+/// The size that a terminal has from this record on.
+pub fn size_of(record: &DecisionRecord) -> Option<TerminalSize> {
+    match record {
+        DecisionRecord::AgentSpawned(RunStart { cols, rows, .. })
+        | DecisionRecord::TerminalResized(TerminalResized { cols, rows }) => {
+            Some(TerminalSize::new((*cols)?, (*rows)?))
+        }
+        _ => None,
     }
 }
 

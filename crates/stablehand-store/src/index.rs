@@ -10,9 +10,8 @@ use crate::state::{Known, RestartPoint};
 use crate::{Store, StoreError};
 use stablehand_analysis::chronicle::{Chronicle, Row};
 use stablehand_core::id::digest64;
-use stablehand_core::json::Value;
 use stablehand_core::line::{LineSplitter, PART, Part, WHOLE_LIMIT};
-use stablehand_core::record::Record;
+use stablehand_core::record::{DecisionRecord, LogOpened, Record};
 use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -324,18 +323,12 @@ fn identity(file: &mut File, about: &Metadata) -> std::io::Result<Option<(String
     };
     let (_, changed) = size_and_time(about);
     let mut began = changed;
-    match Record::read(first) {
-        Record::Decision { at, message, fields } => {
-            if at.0 > 0 {
-                began = at.0;
-            }
-            let id = fields.get("log").and_then(Value::string);
-            if let Some(id) = id.filter(|_| message == "log_opened") {
-                return Ok(Some((id, began)));
-            }
-        }
-        Record::Raw { at, .. } if at.0 > 0 => began = at.0,
-        _ => {}
+    let record = Record::read(first);
+    if let Some(at) = record.at().filter(|at| at.0 > 0) {
+        began = at.0;
+    }
+    if let Some(DecisionRecord::LogOpened(LogOpened { log: Some(id), .. })) = record.decision() {
+        return Ok(Some((id.clone(), began)));
     }
     Ok(Some((format!("{:016x}-{}", digest64(first), about.ino()), began)))
 }

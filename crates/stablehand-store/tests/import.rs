@@ -1,6 +1,7 @@
 //! Transcripts of agents in the index: found, read, counted once, and left as they are.
 
 use rusqlite::Connection;
+use stablehand_core::record::DecisionKind;
 use stablehand_store::{Budget, IMPORTS, Source, Store, each_transcript, survey};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -198,8 +199,9 @@ fn a_transcript_that_grows_or_goes_is_followed() -> Any {
 fn log_of_second_turn() -> String {
     let session = "ec34417b-d704-47b3-a917-0683cf330a1e";
     let times = (1_794_870_615_000_i64, 1_794_870_616_800_i64);
+    let opened = DecisionKind::LogOpened.name();
     format!(
-        r#"{{"level":"DEBUG","msg":"log_opened","ts":{0},"v":1,"log":"l1","program":"stablehand","dialect":"gemini"}}
+        r#"{{"level":"DEBUG","msg":"{opened}","ts":{0},"v":1,"log":"l1","program":"stablehand","dialect":"gemini"}}
 {{"level":"INFO","msg":"agent_spawned","ts":{0},"run":"r1","agent":"gemini","cwd":"/home/rider/stable"}}
 {{"level":"DEBUG","msg":"raw_event","recv_ts":{0},"raw":{{"type":"init","session_id":"{session}","model":"m"}}}}
 {{"level":"DEBUG","msg":"raw_event","recv_ts":{1},"raw":{{"type":"message","role":"user","content":"What is the pony called?"}}}}

@@ -5,6 +5,7 @@
 //! (`stablehand_analysis::rerun`), which thereby has the whole test suite for a test.
 
 use stablehand_analysis::rerun::Check;
+use stablehand_core::record::{DecisionKind, Record};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Read as _;
@@ -23,12 +24,12 @@ pub fn differences_below(folder: &Path) -> String {
     let mut text = String::new();
     for log in logs {
         let bytes = beginning(&log);
-        if !bytes.get(..200).unwrap_or(&bytes).windows(10).any(|part| part == b"log_opened") {
+        if !DecisionKind::LogOpened.is_named_in(&bytes) {
             continue;
         }
         let mut check = Check::default();
         for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            check.line(line);
+            check.record(&Record::read(line));
         }
         let report = check.finish();
         if report.differing > 0 {

@@ -59,7 +59,6 @@ use stablehand_core::Dialect;
 use stablehand_core::event::{EventKind, ProcessExit, SessionEnd};
 use stablehand_core::id::{RunId, SessionId};
 use stablehand_core::monitor::{Action, Limits, Monitor};
-use stablehand_core::record::Level;
 use status::Shown;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -175,12 +174,12 @@ pub(crate) fn run(
             };
             let clock = RunClock::start();
             log.set_time(clock.wall(stablehand_core::Moment::START));
-            log.decide(Level::Info, "agent_spawned", &notes::spawned(spec, &keeper), Some(&event));
-            log.decide(Level::Debug, "monitor_started", &notes::monitored(spec), None);
+            log.decide(notes::spawned(spec, &keeper), Some(&event));
+            log.decide(notes::monitored(spec), None);
             if let (Ok(prompt), None) = (str::from_utf8(&spec.prompt), &spec.talk)
                 && !prompt.is_empty()
             {
-                log.decide(Level::Debug, "prompt_given", &notes::prompt(prompt, &[]), None);
+                log.decide(notes::prompt(prompt, &[]), None);
             }
             let talk = spec.talk.as_ref().and_then(|talk| {
                 let speaker = spec.dialect.speaker(&talk.opening)?;
@@ -241,7 +240,7 @@ pub(crate) fn run(
 }
 
 fn could_not_start(spec: &RunSpec, log: &mut Log, error: SpawnError) -> RunReport {
-    log.decide(Level::Error, "spawn_failed", &notes::spawn_failed(spec, &error), None);
+    log.decide(notes::spawn_failed(spec, &error), None);
     let report = RunReport::not_started(spec, error);
     report.write_down(log);
     report

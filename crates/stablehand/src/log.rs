@@ -27,12 +27,13 @@ pub use sync::Durability;
 pub use tail::{Fill, LogSource, Tail};
 
 use crate::redact::Redaction;
-use serde::Serialize;
 use stablehand_core::event::EventKind;
 use stablehand_core::id::{LogId, SessionId};
 use stablehand_core::json::Scan;
 use stablehand_core::line::Line;
-use stablehand_core::record::{self, Level, Stamp, Stream};
+use stablehand_core::record::{
+    self, DecisionRecord, Level, LogDegraded, LogOpened, LogRecovered, LogTruncated, Stamp, Stream,
+};
 use stablehand_core::redact::Lines;
 use stablehand_core::time::UnixMillis;
 use std::borrow::Cow;
@@ -81,8 +82,8 @@ pub struct Log {
     path: PathCell,
     options: LogOptions,
     id: LogId,
-    /// The fields of the first record.
-    header: serde_json::Value,
+    /// The first record, once it was written.
+    header: Option<LogOpened>,
     started: UnixMillis,
     stamp: Stamp,
     buffer: Vec<u8>,
@@ -147,7 +148,7 @@ impl Log {
             path: PathCell::new(path.clone()),
             options,
             id: crate::new_log_id(),
-            header: serde_json::Value::Null,
+            header: None,
             started,
             stamp: Stamp::new(started),
             buffer: Vec::with_capacity(64 << 10),
@@ -175,9 +176,9 @@ impl Log {
     }
 
     /// Writes the first record, `log_opened`: without it nobody can read the others.
-    fn begin(&mut self, header: serde_json::Value) {
-        self.decide(Level::Debug, "log_opened", &header, None);
-        self.header = header;
+    fn begin(&mut self, header: LogOpened) {
+        self.decide(header.clone(), None);
+        self.header = Some(header);
     }
 
     /// Whom to tell of decisions that are at least so loud.
@@ -321,55 +322,48 @@ impl Log {
         let text = format!(
             "another program truncated the log ({bytes} bytes are gone); the run goes on, and so does the log"
         );
-        let fields = serde_json::json!({ "bytes": bytes, "path": self.path.get().to_string_lossy(), "text": text });
-        if !self.header.is_null() {
-            let header = self.header.clone();
-            self.decide(Level::Debug, "log_opened", &header, None);
+        if let Some(header) = self.header.clone() {
+            self.decide(header, None);
         }
-        self.decide(Level::Error, "log_truncated", &fields, None);
+        let path = self.path.get().to_string_lossy().into_owned();
+        self.decide(LogTruncated { bytes, path, text }, None);
         self.flush();
     }
 
     /// Puts down what we did, and tells the listener.
-    pub fn decide<T: Serialize>(
-        &mut self,
-        level: Level,
-        message: &str,
-        fields: &T,
-        event: Option<&EventKind>,
-    ) {
+    pub fn decide(&mut self, record: impl Into<DecisionRecord>, event: Option<&EventKind>) {
+        let record = record.into();
         let from = self.buffer.len();
-        record::push_decision(&mut self.buffer, &self.stamp, level, message, fields, event);
+        record::push_decision(&mut self.buffer, &self.stamp, &record, event);
         if self.redaction.is_some() {
             self.redact_decision(from);
         }
-        self.tell(level, message, fields);
+        self.tell(&record);
     }
 
     /// The same for what was redacted before, where it came from: every tool call leaves five such
     /// records, and nothing else in them is a text. Ids count as none, unless all of the log is
     /// redacted.
-    pub fn decide_known<T: Serialize>(
-        &mut self,
-        level: Level,
-        message: &str,
-        fields: &T,
-        event: Option<&EventKind>,
-    ) {
+    pub fn decide_known(&mut self, record: impl Into<DecisionRecord>, event: Option<&EventKind>) {
+        let record = record.into();
         if self.raw.is_some() {
-            return self.decide(level, message, fields, event);
+            return self.decide(record, event);
         }
-        record::push_decision(&mut self.buffer, &self.stamp, level, message, fields, event);
-        self.tell(level, message, fields);
+        record::push_decision(&mut self.buffer, &self.stamp, &record, event);
+        self.tell(&record);
     }
 
-    fn tell<T: Serialize>(&mut self, level: Level, message: &str, fields: &T) {
+    fn tell(&mut self, record: &DecisionRecord) {
+        let level = record.level();
         if let Some((_, listener)) = self.listener.as_mut().filter(|(from, _)| level >= *from) {
-            let mut value = serde_json::to_value(fields).unwrap_or_default();
-            if let Some(redaction) = &self.redaction {
-                redaction.redactor.redact_json(&mut value);
+            let mut fields = serde_json::to_value(record).unwrap_or_default();
+            if let Some(fields) = fields.as_object_mut() {
+                fields.shift_remove("msg");
             }
-            listener(level, message, &value);
+            if let Some(redaction) = &self.redaction {
+                redaction.redactor.redact_json(&mut fields);
+            }
+            listener(level, record.kind().name(), &fields);
         }
     }
 
@@ -474,13 +468,13 @@ impl Log {
 
     fn degrade(&mut self, error: &std::io::Error) {
         self.trouble = Some(Trouble { next_try: Instant::now() + RETRY });
-        let fields = serde_json::json!({
-            "error": error.to_string(),
-            "path": self.path.get().to_string_lossy(),
-            "text": format!("the log cannot be written ({error}); going on in memory"),
-        });
+        let degraded = LogDegraded {
+            error: error.to_string(),
+            path: self.path.get().to_string_lossy().into_owned(),
+            text: format!("the log cannot be written ({error}); going on in memory"),
+        };
         // It goes behind what could not be written, and to the listener now.
-        self.decide(Level::Error, "log_degraded", &fields, None);
+        self.decide(degraded, None);
     }
 
     fn retry_if_due(&mut self) {
@@ -504,8 +498,7 @@ impl Log {
             return;
         }
         self.trouble = None;
-        let fields = serde_json::json!({ "lost_bytes": self.shared.dropped() });
-        self.decide(Level::Warn, "log_recovered", &fields, None);
+        self.decide(LogRecovered { lost_bytes: self.shared.dropped() }, None);
         self.flush();
         self.tell_truncation();
     }

@@ -8,6 +8,7 @@ use crate::driver::{Progress, RunReport};
 use stablehand_core::decode::failure_of;
 use stablehand_core::event::{FailureKind, SessionEnd};
 use stablehand_core::id::{SessionId, digest64};
+use stablehand_core::record::RetryScheduled;
 use stablehand_core::time::{human, millis};
 use std::time::Duration;
 
@@ -58,7 +59,7 @@ pub struct Tries {
 }
 
 /// What the log says of a further try: the fields of `retry_scheduled`. Nothing where there is none.
-pub fn on_record(report: &RunReport, tried: u32, next: &Next) -> Option<serde_json::Value> {
+pub fn on_record(report: &RunReport, tried: u32, next: &Next) -> Option<RetryScheduled> {
     let (after, session, same) = match next {
         Next::Stop { .. } => return None,
         Next::Again { after } => (*after, None, true),
@@ -66,13 +67,13 @@ pub fn on_record(report: &RunReport, tried: u32, next: &Next) -> Option<serde_js
         Next::Continue { session, after } => (*after, Some(session), false),
     };
     let what = if same { "the same prompt" } else { "the continuation prompt" };
-    Some(serde_json::json!({
-        "attempt": tried.saturating_add(2),
-        "after_ms": millis(after),
-        "session_id": session,
-        "same_prompt": same,
-        "text": format!("{}; trying again with {what} in {}", report.summary(), human(after)),
-    }))
+    Some(RetryScheduled {
+        attempt: tried.saturating_add(2),
+        after_ms: millis(after),
+        session_id: session.cloned(),
+        same_prompt: same,
+        text: format!("{}; trying again with {what} in {}", report.summary(), human(after)),
+    })
 }
 
 /// Decides what comes after a run. `tried` is how many further tries there have been.

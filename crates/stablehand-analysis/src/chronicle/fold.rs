@@ -9,7 +9,7 @@ use stablehand_core::event::{
     EventKind, Item, ItemBody, Outcome, Tokens, Tool, ToolInput, ToolKind, Usage,
 };
 use stablehand_core::id::ItemId;
-use stablehand_core::json::{Object, Value};
+use stablehand_core::record::{DecisionRecord, LogWord};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::UnixMillis;
 use std::collections::{BTreeMap, HashMap};
@@ -77,40 +77,31 @@ impl Fold {
         self.before_run
     }
 
-    pub(super) fn decision(
-        &mut self,
-        at: UnixMillis,
-        message: &str,
-        fields: &Object<'_>,
-        out: &mut Vec<Row>,
-    ) {
-        let text = |name: &str| fields.get(name).and_then(Value::string);
-        let number = |name: &str| fields.get(name).and_then(Value::i64);
-        match message {
-            "log_opened" => self.program = text("program"),
-            "agent_spawned" | "spawn_failed" => {
+    pub(super) fn decision(&mut self, at: UnixMillis, record: &DecisionRecord, out: &mut Vec<Row>) {
+        match record {
+            DecisionRecord::LogOpened(header) => self.program.clone_from(&header.program),
+            DecisionRecord::AgentSpawned(start) | DecisionRecord::SpawnFailed(start) => {
                 self.close(at, out);
                 self.begin(at);
                 let Some(run) = &mut self.run else { return };
-                run.row.run_id = text("run").unwrap_or_default();
-                run.row.agent = text("agent").unwrap_or_default();
-                run.row.workspace = text("cwd");
-                run.row.resumed_from = text("resumed_from");
-                if message == "spawn_failed" {
-                    run.row.note = text("text");
+                run.row.run_id.clone_from(&start.run.0);
+                run.row.agent.clone_from(&start.agent);
+                run.row.workspace.clone_from(&start.cwd);
+                run.row.resumed_from = start.resumed_from.as_ref().map(|it| it.0.clone());
+                if let DecisionRecord::SpawnFailed(_) = record {
+                    run.row.note.clone_from(&start.text);
                 }
             }
-            "hang_detected" | "limit_reached" => {
-                let soft = fields.get("soft").is_some_and(|soft| soft.raw() == b"true");
-                let Some(run) = self.run.as_mut().filter(|_| !soft) else { return };
+            DecisionRecord::HangDetected(reached) | DecisionRecord::LimitReached(reached) => {
+                let Some(run) = self.run.as_mut().filter(|_| !reached.soft) else { return };
                 let row = VerdictRow {
                     run: run.row.run,
                     verdict: run.verdicts,
                     at,
-                    kind: text("verdict").unwrap_or_default(),
-                    text: text("text").unwrap_or_default(),
-                    silence_ms: number("idle_silence_ms").and_then(|ms| u64::try_from(ms).ok()),
-                    limit_ms: number("limit_ms").and_then(|ms| u64::try_from(ms).ok()),
+                    kind: reached.verdict.as_ref().map(LogWord::text).unwrap_or_default(),
+                    text: reached.text.clone(),
+                    silence_ms: reached.idle_silence_ms,
+                    limit_ms: reached.limit_ms,
                     observed_only: false,
                     false_alarm: None,
                 };
@@ -121,7 +112,7 @@ impl Fold {
                     run.verdict = Some(row);
                 }
             }
-            "would_have_killed" => {
+            DecisionRecord::WouldHaveKilled(_) => {
                 let verdict = self.run.as_mut().and_then(|run| run.verdict.as_mut());
                 if let Some(verdict) = verdict {
                     verdict.observed_only = true;
@@ -129,19 +120,20 @@ impl Fold {
                     out.push(Row::Verdict(verdict.clone()));
                 }
             }
-            "run_ended" => {
+            DecisionRecord::RunEnded(ended) => {
                 self.close(at, out);
                 let Some(run) = &mut self.run else { return };
                 run.dirty = true;
                 run.row.ended = Some(at);
                 run.row.last = run.row.last.max(at);
-                run.row.outcome = text("outcome");
-                run.row.ended_by = text("ended_by");
-                run.row.exit_code = number("exit_code");
-                run.row.verdict = text("verdict");
-                run.row.failure = text("failure");
-                run.row.note = text("text").or_else(|| run.row.note.take());
-                run.row.session = text("session_id").or_else(|| run.row.session.take());
+                run.row.outcome = ended.outcome.as_ref().map(LogWord::text);
+                run.row.ended_by = ended.ended_by.as_ref().map(LogWord::text);
+                run.row.exit_code = ended.exit_code;
+                run.row.verdict = ended.verdict.as_ref().map(LogWord::text);
+                run.row.failure = ended.failure.as_ref().map(LogWord::text);
+                run.row.note = ended.text.clone().or_else(|| run.row.note.take());
+                let session = ended.session_id.as_ref().map(|session| session.0.clone());
+                run.row.session = session.or_else(|| run.row.session.take());
                 if run.row.outcome.as_deref() != Some("success") {
                     let note = run.row.note.clone().unwrap_or_default();
                     self.pass(at, None, PassageKind::Decision, &note, out);

@@ -13,13 +13,15 @@ pub(super) use parts::{
 };
 
 use super::tail::Tail;
-use parts::{ended, exited, parsed, rows, trimmed};
+use parts::{ended, exited, few, trimmed};
 use stablehand_core::decode::{Dialect, failure_of};
 use stablehand_core::event::{Evidence, SessionEnd, TurnEnd};
 use stablehand_core::id::SessionId;
-use stablehand_core::json::{Object, Value};
 use stablehand_core::monitor::Moved;
-use stablehand_core::record::{Record, Stream};
+use stablehand_core::record::{
+    AgentKilled, DecisionKind, DecisionRecord, LimitsMoved, LoggedDecision, Record, Stream,
+    ToolCallCompleted,
+};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::{UnixMillis, millis};
 use std::collections::BTreeMap;
@@ -40,34 +42,34 @@ const SILENCES: usize = 3;
 const CLOCK_STEP_MS: i64 = 1000;
 
 /// Decisions of which the last and the number are kept.
-const MARKED: &[&str] = &[
-    "answer_refused",
-    "asked_to_leave",
-    "background_stopped",
-    "cancel_ignored",
-    "exit_overdue",
-    "hook_refused",
-    "hook_unreadable",
-    "hooks_inactive",
-    "hooks_left",
-    "keeper_lost",
-    "lease_failed",
-    "left_alone",
-    "limits_moved",
-    "livelock_suspected",
-    "log_degraded",
-    "log_recovered",
-    "not_continued",
-    "prompt_refused",
-    "retry_scheduled",
-    "session_taken",
-    "setting_ignored",
-    "signal_received",
-    "spawn_failed",
-    "tool_not_asked",
-    "tree_not_empty",
-    "turn_cancelled",
-    "would_have_killed",
+const MARKED: &[DecisionKind] = &[
+    DecisionKind::AnswerRefused,
+    DecisionKind::AskedToLeave,
+    DecisionKind::BackgroundStopped,
+    DecisionKind::CancelIgnored,
+    DecisionKind::ExitOverdue,
+    DecisionKind::HookRefused,
+    DecisionKind::HookUnreadable,
+    DecisionKind::HooksInactive,
+    DecisionKind::HooksLeft,
+    DecisionKind::KeeperLost,
+    DecisionKind::LeaseFailed,
+    DecisionKind::LeftAlone,
+    DecisionKind::LimitsMoved,
+    DecisionKind::LivelockSuspected,
+    DecisionKind::LogDegraded,
+    DecisionKind::LogRecovered,
+    DecisionKind::NotContinued,
+    DecisionKind::PromptRefused,
+    DecisionKind::RetryScheduled,
+    DecisionKind::SessionTaken,
+    DecisionKind::SettingIgnored,
+    DecisionKind::SignalReceived,
+    DecisionKind::SpawnFailed,
+    DecisionKind::ToolNotAsked,
+    DecisionKind::TreeNotEmpty,
+    DecisionKind::TurnCancelled,
+    DecisionKind::WouldHaveKilled,
 ];
 
 /// Everything about one run.
@@ -132,7 +134,7 @@ pub(super) struct Facts {
     pub(super) last_line_was_lost: bool,
     /// Another run follows in the log.
     pub(super) is_followed: bool,
-    marks: BTreeMap<&'static str, Mark>,
+    marks: BTreeMap<DecisionKind, Mark>,
     records: u64,
 }
 
@@ -207,7 +209,7 @@ impl Facts {
                 self.hear(at);
                 self.lines += u64::from(*stream == Stream::Stdout);
             }
-            Record::Decision { message, fields, .. } => self.decision(at, message, fields),
+            Record::Decision(decision) => self.decision(decision),
             Record::Foreign(_) | Record::Broken(_) => {}
         }
     }
@@ -234,9 +236,9 @@ impl Facts {
         self.heard.or(self.began)
     }
 
-    /// Decisions of that name, where there were any.
-    pub(super) fn mark(&self, name: &str) -> Option<&Mark> {
-        self.marks.get(name)
+    /// Decisions of that kind, where there were any.
+    pub(super) fn mark(&self, kind: DecisionKind) -> Option<&Mark> {
+        self.marks.get(&kind)
     }
 
     /// How often the agent tried again to reach its model.
@@ -270,7 +272,7 @@ impl Facts {
             Some(end) => (end.verdict == Some(judged.kind)
                 && matches!(end.outcome, Some(SessionEnd::Hung | SessionEnd::LimitReached)))
             .then_some(judged),
-            None => (!self.marks.contains_key("would_have_killed")).then_some(judged),
+            None => (!self.marks.contains_key(&DecisionKind::WouldHaveKilled)).then_some(judged),
         }
     }
 
@@ -307,44 +309,48 @@ impl Facts {
         }
     }
 
-    fn decision(&mut self, at: UnixMillis, message: &str, fields: &Object<'_>) {
-        let text = |name: &str| fields.get(name).and_then(Value::string);
-        let said = text("text").unwrap_or_default();
-        if let Some(name) = MARKED.iter().find(|name| **name == message) {
-            let seen = Seen::new(at, message, &said);
-            let mark = self.marks.entry(name);
+    fn decision(&mut self, decision: &LoggedDecision<'_>) {
+        let (at, Some(record)) = (decision.at(), decision.record()) else { return };
+        if MARKED.contains(&record.kind()) {
+            let seen = Seen::new(at, decision.name(), &decision.text());
+            let mark = self.marks.entry(record.kind());
             let mark = mark.or_insert_with(|| Mark { last: seen.clone(), count: 0 });
             mark.count += 1;
             mark.last = seen;
         }
-        match message {
-            "agent_spawned" | "spawn_failed" => {
+        match record {
+            DecisionRecord::AgentSpawned(start) | DecisionRecord::SpawnFailed(start) => {
                 self.began = Some(at);
                 self.heard = None;
-                self.id = text("run").unwrap_or_default();
-                self.agent = text("agent").map(|name| excerpt(name.as_bytes(), 40));
-                self.pid = parsed(fields, "pid");
-                self.resumed = text("resumed_from").is_some();
-                self.started_at_all = message == "agent_spawned";
+                self.id.clone_from(&start.run.0);
+                let agent = Some(&start.agent).filter(|agent| !agent.is_empty());
+                self.agent = agent.map(|name| excerpt(name.as_bytes(), 40));
+                self.pid = start.pid;
+                self.resumed = start.resumed_from.is_some();
+                self.started_at_all = record.kind() == DecisionKind::AgentSpawned;
             }
-            "limits_moved" => self.limits_moved(at, parsed(fields, "cause"), &said),
-            "state_dump" => self.dump = parsed(fields, "evidence").map(|it| (at, trimmed(it))),
-            "tool_call_completed" => self.completed(at, fields),
-            "agent_killed" => self.stops.push(Stopped {
-                at,
-                stage: excerpt(text("stage").unwrap_or_default().as_bytes(), 40),
-                reason: excerpt(text("reason").unwrap_or_default().as_bytes(), TEXT),
-                left: rows(fields, "left"),
-            }),
-            "agent_exited" => self.exited = Some(exited(at, fields)),
-            "run_ended" => self.end = Some(ended(at, fields, &said)),
+            DecisionRecord::LimitsMoved(moved) => self.limits_moved(at, moved),
+            DecisionRecord::StateDump(dump) => {
+                self.dump = dump.evidence.as_deref().map(|it| (at, trimmed(it.clone())));
+            }
+            DecisionRecord::ToolCallCompleted(closed) => self.completed(at, closed),
+            DecisionRecord::AgentKilled(AgentKilled { stage, reason, left, .. }) => {
+                self.stops.push(Stopped {
+                    at,
+                    stage: excerpt(stage.text().as_bytes(), 40),
+                    reason: excerpt(reason.as_bytes(), TEXT),
+                    left: few(left),
+                });
+            }
+            DecisionRecord::AgentExited(it) => self.exited = Some(exited(at, it)),
+            DecisionRecord::RunEnded(it) => self.end = Some(ended(at, it)),
             _ => {}
         }
     }
 
-    fn limits_moved(&mut self, at: UnixMillis, cause: Option<Moved>, said: &str) {
-        let seen = Some(Seen::new(at, "limits_moved", said));
-        match cause.or_else(|| Moved::of_words(said)) {
+    fn limits_moved(&mut self, at: UnixMillis, moved: &LimitsMoved) {
+        let seen = Some(Seen::new(at, DecisionKind::LimitsMoved.name(), &moved.text));
+        match moved.cause.or_else(|| Moved::of_words(&moved.text)) {
             Some(Moved::Suspension) => self.suspended = seen,
             Some(Moved::Gap) => self.starved = seen,
             Some(Moved::Busy) => self.busy = seen,
@@ -353,14 +359,14 @@ impl Facts {
     }
 
     /// A call is over for the monitor; that may have to be presumed.
-    fn completed(&mut self, at: UnixMillis, fields: &Object<'_>) {
-        if fields.get("presumed").and_then(Value::bool) != Some(true) {
+    fn completed(&mut self, at: UnixMillis, closed: &ToolCallCompleted) {
+        if !closed.presumed {
             return;
         }
-        let id = fields.get("call_id").and_then(Value::string).map(|id| events::short(&id));
-        if let Some(call) = self.calls.take(|call| Some(&call.id) == id.as_ref()) {
+        let id = events::short(&closed.call_id.0);
+        if let Some(call) = self.calls.take(|call| call.id == id) {
             let text = format!("`{}` never said that it was over", call.headline);
-            self.presumed.push(Seen::new(at, "tool_call_completed", &text));
+            self.presumed.push(Seen::new(at, DecisionKind::ToolCallCompleted.name(), &text));
         }
     }
 

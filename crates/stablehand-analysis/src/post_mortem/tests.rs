@@ -8,7 +8,7 @@ mod fold;
 
 use super::{CauseKind, PostMortem, Report, Standing, Sure, Which};
 use serde_json::{Value, json};
-use stablehand_core::record::Record;
+use stablehand_core::record::{DecisionKind, Record};
 
 /// A log as it is being written down, a second a record.
 struct Log {
@@ -21,7 +21,8 @@ const START: i64 = 1_790_994_297_000;
 impl Log {
     fn new() -> Log {
         let mut log = Log { lines: Vec::new(), at: START };
-        log.decide("log_opened", json!({ "v": 1, "program": "stablehand", "dialect": "cursor" }));
+        let header = json!({ "v": 1, "program": "stablehand", "dialect": "cursor" });
+        log.decide(DecisionKind::LogOpened.name(), header);
         log.spawned("r1")
     }
 

@@ -13,9 +13,8 @@ use serde::Serialize;
 use stablehand_core::decode::Dialect;
 use stablehand_core::event::VerdictKind;
 use stablehand_core::id::RunId;
-use stablehand_core::json::Value;
 use stablehand_core::monitor::{Action, Input, Limits, Monitor};
-use stablehand_core::record::Record;
+use stablehand_core::record::{DecisionRecord, LoggedDecision, Record};
 use stablehand_core::time::{Moment, UnixMillis, human};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -123,33 +122,23 @@ struct Run {
 type Found = (Sort, Option<String>, Option<String>);
 
 impl Check {
-    /// Takes the next line of the log.
-    pub fn line(&mut self, line: &[u8]) {
+    /// Takes the next record of the log; every line counts, also one that is no record.
+    pub fn record(&mut self, record: &Record<'_>) {
         self.line += 1;
-        self.record(&Record::read(line));
-    }
-
-    fn record(&mut self, record: &Record<'_>) {
-        let at = match record {
-            Record::Raw { at, .. } => *at,
-            Record::Decision { at, message, fields } => {
-                if let Some(run) = &mut self.run {
-                    run.deeds.record(message, fields);
-                    let lost = || fields.get("lost_bytes").and_then(Value::u64);
-                    run.lossy |= message == "log_recovered" && lost().is_some_and(|n| n > 0);
-                }
-                if message == "log_truncated" {
-                    // The beginning of the run is gone with its limits: nothing can be judged again.
-                    let run = self.run.get_or_insert_with(Run::new);
-                    run.lossy = true;
-                }
-                *at
+        let at = record.at().unwrap_or_default();
+        if let (Some(decision), Some(run)) = (record.decision(), &mut self.run) {
+            run.deeds.record(decision);
+        }
+        match (record.decision(), &mut self.run) {
+            (Some(DecisionRecord::LogRecovered(recovered)), Some(run)) => {
+                run.lossy |= recovered.lost_bytes > 0;
             }
-            Record::Foreign(_) | Record::Broken(_) => {
-                self.report.skipped += 1;
-                return;
+            // The beginning of the run is gone with its limits: nothing can be judged again.
+            (Some(DecisionRecord::LogTruncated(_)), run) => {
+                run.get_or_insert_with(Run::new).lossy = true;
             }
-        };
+            _ => {}
+        }
         let Check { tape, report, run, .. } = self;
         let mut found: Vec<Found> = Vec::new();
         let mut ended = false;
@@ -182,13 +171,14 @@ impl Check {
             }
             Step::Ended { .. } => ended = true,
         });
-        if let Record::Decision { fields, message, .. } = record {
-            if message == "spawn_failed" {
+        match record {
+            Record::Decision(decision) if ended => self.end(decision, &mut found),
+            Record::Decision(decision)
+                if matches!(decision.record(), Some(DecisionRecord::SpawnFailed(_))) =>
+            {
                 self.close();
             }
-            if ended {
-                self.end(fields, &mut found);
-            }
+            _ => {}
         }
         for (sort, expected, recorded) in found {
             self.differs(sort, at, expected, recorded);
@@ -201,11 +191,12 @@ impl Check {
     /// What was found, once the log has ended.
     pub fn finish(mut self) -> Report {
         self.report.unfinished += u64::from(self.run.is_some());
+        self.report.skipped = self.tape.log().skipped();
         self.close();
         self.report
     }
 
-    fn end(&mut self, fields: &stablehand_core::json::Object<'_>, found: &mut Vec<Found>) {
+    fn end(&mut self, ended: &LoggedDecision<'_>, found: &mut Vec<Found>) {
         let nobody = Deeds::default();
         let (deeds, lossy) = match &mut self.run {
             Some(run) => {
@@ -217,7 +208,7 @@ impl Check {
             None => (&nobody, false),
         };
         if !lossy {
-            for other in deeds.compare(&self.tape, fields) {
+            for other in deeds.compare(&self.tape, ended.fields()) {
                 found.push((Sort::Ending, Some(other.expected), Some(other.recorded)));
             }
         }
@@ -389,12 +380,12 @@ mod tests {
     #[test]
     fn a_log_without_decisions_is_checked_in_bounded_memory() {
         let mut check = Check::default();
-        check.line(br#"{"msg":"agent_spawned","ts":1,"run":"r1"}"#);
+        check.record(&Record::read(br#"{"msg":"agent_spawned","ts":1,"run":"r1"}"#));
         for call in 0..MOST_EXPECTED + 50 {
             let line = format!(
                 r#"{{"msg":"raw_event","recv_ts":2,"raw":{{"type":"tool_call","subtype":"started","call_id":"c{call}","tool_call":{{"shellToolCall":{{"args":{{"command":"ls"}}}}}}}}}}"#
             );
-            check.line(line.as_bytes());
+            check.record(&Record::read(line.as_bytes()));
         }
         let expected = check.run.as_ref().map(|run| run.expected.len());
         assert_eq!(expected, Some(MOST_EXPECTED));

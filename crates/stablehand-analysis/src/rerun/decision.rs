@@ -3,9 +3,9 @@
 //! Owns the comparison of an action with the record of one.
 
 use serde::Serialize;
-use stablehand_core::event::{Health, VerdictKind};
-use stablehand_core::json::{Object, Value};
+use stablehand_core::event::{EventKind, Health, VerdictKind};
 use stablehand_core::monitor::{Action, Moved};
+use stablehand_core::record::{DecisionRecord, LogWord};
 use std::fmt;
 
 /// What an id may have become in a record that went through a redactor.
@@ -28,7 +28,7 @@ pub enum Decision {
     /// The agent's processes were to be looked at.
     WitnessAsked,
     /// Background commands were to be stopped.
-    BackgroundStopped(Vec<u64>),
+    BackgroundStopped(Vec<u32>),
     /// A call began.
     ToolOpened(String),
     /// A call was over.
@@ -75,9 +75,7 @@ impl Decision {
             Action::Waiting { .. } => Decision::Waiting,
             Action::LimitsMoved { cause, .. } => Decision::LimitsMoved(Some(*cause)),
             Action::AskWitness => Decision::WitnessAsked,
-            Action::StopBackground { pids } => {
-                Decision::BackgroundStopped(pids.iter().map(|pid| u64::from(*pid)).collect())
-            }
+            Action::StopBackground { pids } => Decision::BackgroundStopped(pids.clone()),
             Action::ToolOpened(tool) => Decision::ToolOpened(tool.call_id.0.clone()),
             Action::ToolClosed { call, presumed, outcome, .. } => Decision::ToolClosed {
                 call: call.0.clone(),
@@ -94,47 +92,51 @@ impl Decision {
     }
 
     /// The decision that a record tells of, where it is one of the monitor's.
-    pub(super) fn of_record(message: &str, fields: &Object<'_>) -> Option<Decision> {
-        fn parsed<T: serde::de::DeserializeOwned>(value: Option<Value<'_>>) -> Option<T> {
-            serde_json::from_slice(value?.raw()).ok()
+    pub(super) fn of_record(
+        record: &DecisionRecord,
+        event: Option<&EventKind>,
+    ) -> Option<Decision> {
+        fn known(verdict: Option<&LogWord<VerdictKind>>) -> Option<VerdictKind> {
+            verdict.and_then(LogWord::known).copied()
         }
-        let text = |name: &str| fields.get(name).and_then(Value::string);
-        let number = |name: &str| fields.get(name).and_then(Value::u64).unwrap_or_default();
-        let flag = |name: &str| fields.get(name).and_then(Value::bool).unwrap_or(false);
-        match message {
-            "health_changed" => {
-                let event = fields.get("event")?;
-                let (from, to) = (parsed(event.get("from"))?, parsed(event.get("to"))?);
-                Some(Decision::Health { from, to })
-            }
+        match record {
+            DecisionRecord::HealthChanged(_) => match event {
+                Some(EventKind::HealthChanged { from, to, .. }) => {
+                    Some(Decision::Health { from: *from, to: *to })
+                }
+                _ => None,
+            },
             // The driver puts down itself that it waits for a call which just began.
-            "verdict_waiting" => (number("idle_silence_ms") > 0).then_some(Decision::Waiting),
-            "limits_moved" => Some(Decision::LimitsMoved(parsed(fields.get("cause")))),
-            "witness_asked" => Some(Decision::WitnessAsked),
-            "background_stopped" => {
-                let pids = parsed(fields.get("pids")).unwrap_or_default();
-                Some(Decision::BackgroundStopped(pids))
+            DecisionRecord::VerdictWaiting(waiting) => {
+                (waiting.idle_silence_ms > 0).then_some(Decision::Waiting)
             }
-            "tool_call_opened" => Some(Decision::ToolOpened(text("call_id")?)),
-            "tool_call_completed" => Some(Decision::ToolClosed {
-                call: text("call_id")?,
-                presumed: flag("presumed"),
-                outcome: fields
-                    .get("outcome")
-                    .and_then(|outcome| outcome.get("kind"))
-                    .and_then(Value::string),
+            DecisionRecord::LimitsMoved(moved) => Some(Decision::LimitsMoved(moved.cause)),
+            DecisionRecord::WitnessAsked(_) => Some(Decision::WitnessAsked),
+            DecisionRecord::BackgroundStopped(stopped) => {
+                Some(Decision::BackgroundStopped(stopped.pids.clone()))
+            }
+            DecisionRecord::ToolCallOpened(opened) => {
+                Some(Decision::ToolOpened(opened.call_id.0.clone()))
+            }
+            DecisionRecord::ToolCallCompleted(closed) => Some(Decision::ToolClosed {
+                call: closed.call_id.0.clone(),
+                presumed: closed.presumed,
+                outcome: closed.outcome.as_ref().map(word),
             }),
-            "limit_reached" if flag("soft") => {
-                Some(Decision::SoftStop(parsed(fields.get("verdict"))))
+            DecisionRecord::LimitReached(reached) if reached.soft => {
+                Some(Decision::SoftStop(known(reached.verdict.as_ref())))
             }
             // A verdict of whoever sits at the agent's terminal is none of the monitor's.
-            "hang_detected" | "limit_reached" if fields.get("judge").is_none() => {
-                Some(Decision::Verdict(parsed(fields.get("verdict"))))
+            DecisionRecord::HangDetected(reached) | DecisionRecord::LimitReached(reached)
+                if reached.judge.is_none() =>
+            {
+                Some(Decision::Verdict(known(reached.verdict.as_ref())))
             }
-            "exit_overdue" => Some(Decision::ExitOverdue),
-            "livelock_suspected" => {
-                Some(Decision::Livelock { period: number("period"), rounds: number("rounds") })
-            }
+            DecisionRecord::ExitOverdue(_) => Some(Decision::ExitOverdue),
+            DecisionRecord::LivelockSuspected(livelock) => Some(Decision::Livelock {
+                period: livelock.period,
+                rounds: u64::from(livelock.rounds),
+            }),
             _ => None,
         }
     }

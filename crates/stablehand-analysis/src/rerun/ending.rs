@@ -8,6 +8,7 @@ use super::tape::Tape;
 use stablehand_core::decode::Dialect;
 use stablehand_core::event::{SessionEnd, TurnEnd, VerdictKind};
 use stablehand_core::json::{Object, Value};
+use stablehand_core::record::DecisionRecord;
 
 /// What was done in a run, as far as its end depends on it.
 #[derive(Debug, Default)]
@@ -30,7 +31,7 @@ pub(super) struct Deeds {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exit {
-    Code(i64),
+    Code(i32),
     Signal,
 }
 
@@ -47,36 +48,33 @@ impl Deeds {
     }
 
     /// Takes the next decision of the log.
-    pub(super) fn record(&mut self, message: &str, fields: &Object<'_>) {
-        match message {
-            "hang_detected" | "limit_reached" if !self.observe_only => {
-                let soft = fields.get("soft").and_then(Value::bool).unwrap_or(false);
-                let verdict = fields.get("verdict").map(Value::raw);
-                if let Some(verdict) = verdict.filter(|_| !soft) {
-                    self.verdict = serde_json::from_slice(verdict).ok();
-                }
+    pub(super) fn record(&mut self, record: &DecisionRecord) {
+        match record {
+            DecisionRecord::HangDetected(reached) | DecisionRecord::LimitReached(reached)
+                if !self.observe_only && !reached.soft && reached.verdict.is_some() =>
+            {
+                self.verdict = reached.hard();
             }
             // Older logs say only here that nobody was stopped.
-            "would_have_killed" | "verdict_lifted" => self.verdict = None,
-            "client_left" => {
-                self.client_left = fields.get("open").and_then(Value::u64);
+            DecisionRecord::WouldHaveKilled(_) | DecisionRecord::VerdictLifted(_) => {
+                self.verdict = None;
             }
-            "told_client" => {
-                self.unanswered |= fields.get("what").is_some_and(|what| what.is_str("error"));
-            }
-            "exit_overdue" => self.overdue = true,
-            "signal_received" => self.signalled = true,
-            "turn_cancelled" | "cancel_ignored" => {
+            DecisionRecord::ClientLeft(left) => self.client_left = left.open,
+            DecisionRecord::ToldClient(told) => self.unanswered |= told.what == "error",
+            DecisionRecord::ExitOverdue(_) => self.overdue = true,
+            DecisionRecord::SignalReceived(_) => self.signalled = true,
+            DecisionRecord::TurnCancelled(cancelled) => {
                 self.cancelled = true;
-                let ends = fields.get("ends_process").and_then(Value::bool);
-                self.signalled |= ends.unwrap_or(false);
+                self.signalled |= cancelled.ends_process;
             }
-            "asked_to_leave" => self.asked_to_leave = true,
-            "keeper_lost" | "session_taken" | "hooks_inactive" => self.otherwise = true,
-            "agent_exited" => {
-                let code = fields.get("exit_code").and_then(Value::i64).map(Exit::Code);
-                let signal = fields.get("signal").and_then(Value::i64).map(|_| Exit::Signal);
-                self.exit = code.or(signal);
+            DecisionRecord::CancelIgnored(_) => self.cancelled = true,
+            DecisionRecord::AskedToLeave(_) => self.asked_to_leave = true,
+            DecisionRecord::KeeperLost(_)
+            | DecisionRecord::SessionTaken(_)
+            | DecisionRecord::HooksInactive(_) => self.otherwise = true,
+            DecisionRecord::AgentExited(exited) => {
+                let code = exited.exit_code.map(Exit::Code);
+                self.exit = code.or(exited.signal.map(|_| Exit::Signal));
             }
             _ => {}
         }
@@ -115,7 +113,9 @@ impl Deeds {
             differs("usage", usage, raw("usage"));
         }
         let bytes = tape.stdout_bytes();
-        if !tape.is_redacted() && fields.get("stdout_bytes").and_then(Value::u64) != Some(bytes) {
+        if !tape.log().header().redacted_raw
+            && fields.get("stdout_bytes").and_then(Value::u64) != Some(bytes)
+        {
             differs("bytes of output", bytes.to_string(), raw("stdout_bytes"));
         }
         let verdict = self.verdict.and_then(|kind| serde_json::to_string(&kind).ok());

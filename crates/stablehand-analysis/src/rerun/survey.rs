@@ -7,9 +7,8 @@
 use super::judged_until;
 use super::tape::{Step, Tape};
 use stablehand_core::event::VerdictKind;
-use stablehand_core::json::Value;
 use stablehand_core::monitor::{Input, Limits, Monitor, TimeLimit};
-use stablehand_core::record::Record;
+use stablehand_core::record::{DecisionRecord, Record};
 use stablehand_core::time::Moment;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -55,7 +54,6 @@ pub struct Survey {
     tape: Tape,
     run: Option<Run>,
     runs: Vec<RunSilences>,
-    skipped: u64,
 }
 
 #[derive(Debug)]
@@ -69,15 +67,11 @@ struct Run {
 }
 
 impl Survey {
-    /// Takes the next line of the log.
-    pub fn line(&mut self, line: &[u8]) {
-        let record = Record::read(line);
-        if matches!(record, Record::Foreign(_) | Record::Broken(_)) {
-            self.skipped += 1;
-        }
-        let Survey { tape, run, runs, .. } = self;
+    /// Takes the next record of the log.
+    pub fn record(&mut self, record: &Record<'_>) {
+        let Survey { tape, run, runs } = self;
         let mut over = false;
-        tape.record(&record, &mut |step| match step {
+        tape.record(record, &mut |step| match step {
             Step::Began(header) => {
                 runs.extend(run.take().map(|run| run.seen));
                 *run = Some(Run::new(header.agent.clone()));
@@ -96,19 +90,18 @@ impl Survey {
             Step::Ended { .. } => over = true,
             Step::Decided { .. } | Step::Resumed { .. } => {}
         });
-        if let (Record::Decision { at, message, fields }, Some(run)) = (&record, &mut self.run) {
-            let verdict = fields.get("verdict").map(Value::raw);
-            let soft = fields.get("soft").and_then(Value::bool).unwrap_or(false);
-            match message.as_ref() {
-                "hang_detected" | "limit_reached" if !soft && !run.observe_only => {
-                    let verdict = verdict.and_then(|json| serde_json::from_slice(json).ok());
-                    run.given_up(verdict, self.tape.moment(*at));
+        if let (Record::Decision(decision), Some(run)) = (record, &mut self.run) {
+            match decision.record() {
+                Some(
+                    DecisionRecord::HangDetected(reached) | DecisionRecord::LimitReached(reached),
+                ) if !reached.soft && !run.observe_only => {
+                    run.given_up(reached.hard(), self.tape.moment(decision.at()));
                 }
-                "exit_overdue" => {
+                Some(DecisionRecord::ExitOverdue(_)) => {
                     run.seen.overdue = true;
                     run.stopped = true;
                 }
-                "agent_killed" => run.stopped = true,
+                Some(DecisionRecord::AgentKilled(_)) => run.stopped = true,
                 _ => {}
             }
         }
@@ -125,7 +118,7 @@ impl Survey {
     /// The runs so far, and how many lines were no records.
     pub fn finish(mut self) -> (Vec<RunSilences>, u64) {
         self.runs.extend(self.run.take().map(|run| run.seen));
-        (self.runs, self.skipped)
+        (self.runs, self.tape.log().skipped())
     }
 }
 

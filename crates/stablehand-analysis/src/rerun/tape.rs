@@ -5,14 +5,16 @@
 
 use super::decision::Decision;
 use stablehand_core::decode::{Decode, Depth, Dialect};
-use stablehand_core::event::EventKind;
+use stablehand_core::event::{EventKind, Health};
 use stablehand_core::facts::Facts;
 use stablehand_core::id::RunId;
-use stablehand_core::json::{self, Memo, Object, Value};
+use stablehand_core::json::{self, Memo};
 use stablehand_core::line::{Line, Part, WHOLE_LIMIT};
-use stablehand_core::monitor::{Input, Limits};
-use stablehand_core::record::{Record, Stream};
-use stablehand_core::terminal::TerminalSize;
+use stablehand_core::monitor::{Input, Limits, Moved};
+use stablehand_core::record::{
+    DecisionRecord, LogReader, LoggedDecision, MonitorTold, Record, RunStart, Stream,
+};
+use stablehand_core::replay::{overheard, size_of};
 use stablehand_core::time::{Moment, UnixMillis};
 use std::time::Duration;
 
@@ -69,7 +71,7 @@ pub enum Step<'a> {
 
 /// Reads a log's records in order.
 pub struct Tape {
-    dialect: Dialect,
+    log: LogReader,
     decoder: Box<dyn Decode>,
     memo: Memo,
     kinds: Vec<EventKind>,
@@ -80,7 +82,6 @@ pub struct Tape {
     stdout_bytes: u64,
     /// What the wall clock would have shown at the beginning of the run.
     anchor: UnixMillis,
-    redacted_raw: bool,
 }
 
 #[derive(Debug, Default)]
@@ -92,9 +93,10 @@ struct LongLine {
 
 impl Default for Tape {
     fn default() -> Self {
+        let log = LogReader::default();
         Tape {
-            dialect: Dialect::DEFAULT,
-            decoder: Dialect::DEFAULT.decoder(),
+            decoder: log.dialect().decoder(),
+            log,
             memo: Memo::default(),
             kinds: Vec::new(),
             long: LongLine::default(),
@@ -102,7 +104,6 @@ impl Default for Tape {
             facts: Facts::default(),
             stdout_bytes: 0,
             anchor: UnixMillis(0),
-            redacted_raw: false,
         }
     }
 }
@@ -129,9 +130,9 @@ impl Tape {
         self.stdout_bytes
     }
 
-    /// Whether raw records are not what the agent wrote.
-    pub fn is_redacted(&self) -> bool {
-        self.redacted_raw
+    /// The log, as far as it was read: its dialect, its header, its damage.
+    pub fn log(&self) -> &LogReader {
+        &self.log
     }
 
     /// A moment of the present run as wall-clock time.
@@ -142,6 +143,9 @@ impl Tape {
 
     /// Takes the next record, and tells what it means.
     pub fn record(&mut self, record: &Record<'_>, take: &mut dyn FnMut(Step<'_>)) {
+        if self.log.take(record) {
+            self.decoder = self.log.dialect().decoder();
+        }
         match record {
             Record::Raw { stream, at, bytes, part, last, newline } => {
                 let at = self.moment(*at);
@@ -150,7 +154,7 @@ impl Tape {
                     Stream::Stderr => take(Step::Told { input: Input::Heard, at }),
                 }
             }
-            Record::Decision { at, message, fields } => self.decision(*at, message, fields, take),
+            Record::Decision(decision) => self.decision(decision, take),
             Record::Foreign(_) | Record::Broken(_) => {}
         }
     }
@@ -160,57 +164,52 @@ impl Tape {
         Moment(at.since(self.anchor))
     }
 
-    fn decision(
-        &mut self,
-        ts: UnixMillis,
-        message: &str,
-        fields: &Object<'_>,
-        take: &mut dyn FnMut(Step<'_>),
-    ) {
-        let at = self.moment(ts);
-        match message {
-            "log_opened" => self.opened(fields),
-            "agent_spawned" => self.began(ts, fields, take),
-            "spawn_failed" => {
+    fn decision(&mut self, decision: &LoggedDecision<'_>, take: &mut dyn FnMut(Step<'_>)) {
+        let Some(record) = decision.record() else { return };
+        let at = self.moment(decision.at());
+        match record {
+            DecisionRecord::AgentSpawned(start) => self.began(decision.at(), start, take),
+            DecisionRecord::SpawnFailed(_) => {
                 self.header = None;
                 self.facts = Facts::default();
                 self.stdout_bytes = 0;
             }
-            "monitor_started" => {
-                let limits = fields.get("limits").map(Value::raw);
-                let limits = limits.and_then(|json| serde_json::from_slice::<Limits>(json).ok());
-                if let Some(limits) = limits {
-                    let observe_only =
-                        fields.get("observe_only").and_then(Value::bool).unwrap_or(false);
-                    take(Step::Limited { limits: &limits, observe_only });
+            DecisionRecord::MonitorStarted(started) => {
+                if let Some(limits) = &started.limits {
+                    take(Step::Limited { limits, observe_only: started.observe_only });
                 }
             }
-            "clock_stepped" => {
-                let by = fields.get("by_ms").and_then(Value::i64).unwrap_or(0);
-                self.anchor.0 = self.anchor.0.saturating_add(by);
+            DecisionRecord::ClockStepped(step) => {
+                self.anchor.0 = self.anchor.0.saturating_add(step.by_ms);
             }
-            "terminal_resized" => self.resized(fields),
-            "screen_settled" => self.settled(at, take),
-            "hook_received" => take(Step::Told { input: Input::Heard, at }),
-            "client_said" => {
-                stablehand_core::replay::overheard(fields, |object| self.decoder.overhear(object));
+            DecisionRecord::ScreenSettled(_) => self.settled(at, take),
+            DecisionRecord::HookReceived(_) => take(Step::Told { input: Input::Heard, at }),
+            DecisionRecord::ClientSaid(said) => {
+                overheard(said, |object| self.decoder.overhear(object));
             }
-            "would_have_killed" | "verdict_lifted" => take(Step::Resumed { at }),
-            "run_ended" => take(Step::Ended { at }),
+            DecisionRecord::WouldHaveKilled(_) | DecisionRecord::VerdictLifted(_) => {
+                take(Step::Resumed { at });
+            }
+            DecisionRecord::RunEnded(_) => take(Step::Ended { at }),
+            DecisionRecord::AgentExited(_) => self.stream_ended(),
             _ => {
-                if message == "agent_exited" {
-                    self.stream_ended();
-                }
-                if let Some(input) = told(message, fields) {
+                let event = match record {
+                    DecisionRecord::HealthChanged(_) => decision.event(),
+                    _ => None,
+                };
+                if let Some(input) = told(record, event.as_ref()) {
                     if matches!(input, Input::Prompted) {
                         self.facts.prompted();
                     }
                     take(Step::Told { input, at });
                 }
-                if let Some(decision) = Decision::of_record(message, fields) {
+                if let Some(decision) = Decision::of_record(record, event.as_ref()) {
                     take(Step::Decided { decision, at });
                 }
             }
+        }
+        if let (Some(decoder), Some(size)) = (self.decoder.as_terminal(), size_of(record)) {
+            decoder.terminal().resize(size);
         }
     }
 
@@ -225,42 +224,17 @@ impl Tape {
         }
     }
 
-    fn opened(&mut self, fields: &Object<'_>) {
-        let name = fields.get("dialect").and_then(Value::string);
-        if let Some(dialect) = name.and_then(|name| Dialect::by_name(&name)) {
-            self.dialect = dialect;
-            self.decoder = dialect.decoder();
-        }
-        self.redacted_raw = fields.get("redacted_raw").and_then(Value::bool).unwrap_or(false);
-    }
-
-    fn began(&mut self, ts: UnixMillis, fields: &Object<'_>, take: &mut dyn FnMut(Step<'_>)) {
-        let text = |name: &str| fields.get(name).and_then(Value::string).unwrap_or_default();
-        self.decoder = self.dialect.decoder();
+    fn began(&mut self, ts: UnixMillis, start: &RunStart, take: &mut dyn FnMut(Step<'_>)) {
+        let dialect = self.log.dialect();
+        self.decoder = dialect.decoder();
         self.memo = Memo::default();
         self.long = LongLine::default();
         self.facts = Facts::default();
         self.stdout_bytes = 0;
         self.anchor = ts;
-        let header = Header {
-            run: RunId(text("run")),
-            agent: text("agent"),
-            began: ts,
-            dialect: self.dialect,
-        };
+        let header =
+            Header { run: start.run.clone(), agent: start.agent.clone(), began: ts, dialect };
         take(Step::Began(self.header.insert(header)));
-        self.resized(fields);
-    }
-
-    fn resized(&mut self, fields: &Object<'_>) {
-        let Some(decoder) = self.decoder.as_terminal() else { return };
-        let side = |name| {
-            let number = fields.get(name).and_then(Value::i64);
-            number.and_then(|number| u16::try_from(number).ok())
-        };
-        if let (Some(cols), Some(rows)) = (side("cols"), side("rows")) {
-            decoder.terminal().resize(TerminalSize::new(cols, rows));
-        }
     }
 
     fn settled(&mut self, at: Moment, take: &mut dyn FnMut(Step<'_>)) {
@@ -285,7 +259,7 @@ impl Tape {
         take: &mut dyn FnMut(Step<'_>),
     ) {
         self.stdout_bytes += bytes.len() as u64 + u64::from(newline);
-        if self.dialect == Dialect::Terminal {
+        if self.log.dialect() == Dialect::Terminal {
             return self.line(bytes, Part::Middle, newline, at, take);
         }
         if !part {
@@ -336,30 +310,31 @@ impl Tape {
 
 /// What the monitor was told by a record that is there for this, or that says so beside what it
 /// brought about.
-fn told(message: &str, fields: &Object<'_>) -> Option<Input<'static>> {
-    let on = || fields.get("on").and_then(Value::bool).unwrap_or(false);
-    let ms = |name: &str| {
-        Duration::from_millis(fields.get(name).and_then(Value::u64).unwrap_or_default())
-    };
-    let is = |name: &str, word: &str| fields.get(name).is_some_and(|value| value.is_str(word));
-    match message {
-        "limits_moved" if is("cause", "gap") => Some(Input::Gap(ms("by_ms"))),
-        "limits_moved" if is("cause", "suspension") => Some(Input::Suspended(ms("by_ms"))),
-        "health_changed" => {
-            let to = fields.get("event").and_then(|event| event.get("to"));
-            to.filter(|to| to.is_str("ended")).map(|_| Input::AgentExited)
+fn told(record: &DecisionRecord, event: Option<&EventKind>) -> Option<Input<'static>> {
+    match record {
+        DecisionRecord::LimitsMoved(moved) => {
+            let by = Duration::from_millis(moved.by_ms);
+            match moved.cause? {
+                Moved::Gap => Some(Input::Gap(by)),
+                Moved::Suspension => Some(Input::Suspended(by)),
+                Moved::Busy => None,
+            }
         }
-        "monitor_told" => match fields.get("what").and_then(Value::string)?.as_str() {
-            "backpressure" => Some(Input::Backpressure(on())),
-            "approval" => Some(Input::ApprovalPending(on())),
-            "resting" => Some(Input::Resting(on())),
-            "prompted" => Some(Input::Prompted),
-            "heard" => Some(Input::Heard),
-            "side_channel" => Some(Input::SideChannel),
-            "witness" => Some(Input::Witness {
-                tree_cpu: ms("cpu_ms"),
-                window: ms("window_ms"),
-                other_activity: fields.get("other_activity").and_then(Value::bool).unwrap_or(false),
+        DecisionRecord::HealthChanged(_) => match event {
+            Some(EventKind::HealthChanged { to: Health::Ended, .. }) => Some(Input::AgentExited),
+            _ => None,
+        },
+        DecisionRecord::MonitorTold(told) => match *told {
+            MonitorTold::Backpressure { on } => Some(Input::Backpressure(on)),
+            MonitorTold::Approval { on } => Some(Input::ApprovalPending(on)),
+            MonitorTold::Resting { on } => Some(Input::Resting(on)),
+            MonitorTold::Prompted => Some(Input::Prompted),
+            MonitorTold::Heard => Some(Input::Heard),
+            MonitorTold::SideChannel => Some(Input::SideChannel),
+            MonitorTold::Witness { cpu_ms, window_ms, other_activity } => Some(Input::Witness {
+                tree_cpu: Duration::from_millis(cpu_ms),
+                window: Duration::from_millis(window_ms),
+                other_activity,
             }),
             _ => None,
         },

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use stablehand_core::event::VerdictKind;
 use stablehand_core::monitor::{Limits, Moved, TimeLimit};
+use stablehand_core::record::{DecisionKind, MonitorTold, Record};
 use stablehand_core::time::UnixMillis;
 use std::time::Duration;
 use writer::{BEGAN, INIT, RESULT, Writer, ms, shell, text};
@@ -21,7 +22,7 @@ fn lines(log: &[u8]) -> Vec<&[u8]> {
 
 fn check<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> Report {
     let mut check = Check::default();
-    lines.into_iter().for_each(|line| check.line(line));
+    lines.into_iter().for_each(|line| check.record(&Record::read(line)));
     check.finish()
 }
 
@@ -51,10 +52,9 @@ fn hung() -> Vec<u8> {
     run.tell(Input::Gap(ms(9000)), None);
     run.pass(ms(40_000), ms(2));
     let witness = Input::Witness { tree_cpu: ms(500), window: ms(1000), other_activity: false };
-    let fields =
-        json!({ "what": "witness", "cpu_ms": 500, "window_ms": 1000, "other_activity": false });
+    let told = MonitorTold::Witness { cpu_ms: 500, window_ms: 1000, other_activity: false };
     run.pass(ms(910), ms(2));
-    run.tell(witness, Some(fields));
+    run.tell(witness, Some(told));
     run.pass(ms(60_000), ms(2));
     run.end()
 }
@@ -79,8 +79,14 @@ fn every_decision_that_is_taken_out_or_put_in_again_is_noticed() {
     for (n, line) in all.iter().enumerate() {
         let is = |word: &str| line.windows(word.len()).any(|part| part == word.as_bytes());
         // Who began, under which limits and what for are no decisions of the monitor's.
-        let ours = ["log_opened", "agent_spawned", "monitor_started", "run_ended", "agent_exited"];
-        if ours.iter().any(|word| is(word)) || is(r#""idle_silence_ms":0"#) {
+        let ours = [
+            DecisionKind::LogOpened,
+            DecisionKind::AgentSpawned,
+            DecisionKind::MonitorStarted,
+            DecisionKind::RunEnded,
+            DecisionKind::AgentExited,
+        ];
+        if ours.iter().any(|kind| is(kind.name())) || is(r#""idle_silence_ms":0"#) {
             continue;
         }
         // A silence put on record right before the verdict: without, the tick may just have been late.
@@ -199,7 +205,7 @@ fn a_clock_that_was_set_changes_nothing() {
 fn what_if(log: &[u8], limits: impl Fn(Limits) -> Limits) -> Vec<Finding> {
     let mut what_if = WhatIf::new(|_, known| limits(known.cloned().unwrap_or(Limits::modern())));
     for line in lines(log) {
-        what_if.line(line);
+        what_if.record(&Record::read(line));
     }
     what_if.finish()
 }
@@ -249,7 +255,7 @@ fn survey(logs: &[Vec<u8>]) -> Vec<RunSilences> {
     let survey = |log: &Vec<u8>| {
         let mut survey = Survey::default();
         for line in lines(log) {
-            survey.line(line);
+            survey.record(&Record::read(line));
         }
         survey.finish().0
     };
@@ -345,21 +351,21 @@ fn happen(run: &mut Writer, happening: &Happening) {
         }
         Happening::Suspended(by) => run.tell(Input::Suspended(ms(*by)), None),
         Happening::Switch(which, on) => {
-            let (what, input) = match which {
-                0 => ("backpressure", Input::Backpressure(*on)),
-                1 => ("approval", Input::ApprovalPending(*on)),
-                2 => ("resting", Input::Resting(*on)),
-                _ => ("prompted", Input::Prompted),
+            let on = *on;
+            let (told, input) = match which {
+                0 => (MonitorTold::Backpressure { on }, Input::Backpressure(on)),
+                1 => (MonitorTold::Approval { on }, Input::ApprovalPending(on)),
+                2 => (MonitorTold::Resting { on }, Input::Resting(on)),
+                _ => (MonitorTold::Prompted, Input::Prompted),
             };
-            run.tell(input, Some(json!({ "what": what, "on": on })));
+            run.tell(input, Some(told));
         }
         Happening::Witness(cpu, other) => {
             let input =
                 Input::Witness { tree_cpu: ms(*cpu), window: ms(1000), other_activity: *other };
-            let fields = json!({
-                "what": "witness", "cpu_ms": cpu, "window_ms": 1000, "other_activity": other,
-            });
-            run.tell(input, Some(fields));
+            let (cpu_ms, other_activity) = (*cpu, *other);
+            let told = MonitorTold::Witness { cpu_ms, window_ms: 1000, other_activity };
+            run.tell(input, Some(told));
         }
     }
 }
@@ -422,9 +428,10 @@ proptest! {
         let mut what_if = WhatIf::new(|_, _| Limits::modern());
         let mut survey = Survey::default();
         for line in &lines {
-            check.line(line.as_bytes());
-            what_if.line(line.as_bytes());
-            survey.line(line.as_bytes());
+            let record = Record::read(line.as_bytes());
+            check.record(&record);
+            what_if.record(&record);
+            survey.record(&record);
         }
         prop_assert_eq!(check.finish().differing, 0);
         prop_assert!(what_if.finish().is_empty());

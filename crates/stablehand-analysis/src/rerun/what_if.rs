@@ -10,9 +10,8 @@ use super::{judged_until, tick_until};
 use serde::Serialize;
 use stablehand_core::event::{Evidence, Health, VerdictKind};
 use stablehand_core::id::RunId;
-use stablehand_core::json::{Object, Value};
 use stablehand_core::monitor::{Action, Input, Judgement, Limits, Monitor};
-use stablehand_core::record::Record;
+use stablehand_core::record::{DecisionRecord, LogWord, Record};
 use stablehand_core::time::{Moment, UnixMillis, millis};
 use std::time::Duration;
 
@@ -93,11 +92,10 @@ impl<'a> WhatIf<'a> {
         WhatIf { change: Box::new(change), tape: Tape::default(), run: None, findings: Vec::new() }
     }
 
-    /// Takes the next line of the log.
-    pub fn line(&mut self, line: &[u8]) {
-        let record = Record::read(line);
+    /// Takes the next record of the log.
+    pub fn record(&mut self, record: &Record<'_>) {
         let WhatIf { change, tape, run, findings } = self;
-        tape.record(&record, &mut |step| match step {
+        tape.record(record, &mut |step| match step {
             Step::Began(began) => {
                 findings.extend(run.take().map(Run::finish));
                 *run = Some(Run::new(began, change(began, None)));
@@ -120,11 +118,12 @@ impl<'a> WhatIf<'a> {
                 }
             }
         });
-        if let (Record::Decision { at, message, fields }, Some(run)) = (&record, &mut self.run) {
-            run.record(message, fields, self.tape.moment(*at));
-            if message == "run_ended" {
-                let done = self.run.take().map(Run::finish);
-                self.findings.extend(done);
+        if let (Some(decision), Some(at)) = (record.decision(), record.at()) {
+            if let Some(run) = &mut self.run {
+                run.record(decision, self.tape.moment(at));
+            }
+            if let DecisionRecord::RunEnded(_) = decision {
+                self.findings.extend(self.run.take().map(Run::finish));
             }
         }
         self.place();
@@ -226,13 +225,12 @@ impl Run {
         }
     }
 
-    fn record(&mut self, message: &str, fields: &Object<'_>, at: Moment) {
-        match message {
-            "hang_detected" | "limit_reached" if !self.observe_only => {
-                let soft = fields.get("soft").and_then(Value::bool).unwrap_or(false);
-                let kind = fields.get("verdict").map(Value::raw);
-                let kind = kind.and_then(|json| serde_json::from_slice(json).ok());
-                if let Some(kind) = kind.filter(|_| !soft && !self.stopped) {
+    fn record(&mut self, record: &DecisionRecord, at: Moment) {
+        match record {
+            DecisionRecord::HangDetected(reached) | DecisionRecord::LimitReached(reached)
+                if !self.observe_only =>
+            {
+                if let Some(kind) = reached.hard().filter(|_| !self.stopped) {
                     self.finding.actual = Some((kind, millis(at.0)));
                     self.stopped = true;
                     // Had it been left alone, it would have gone on as it was.
@@ -240,9 +238,9 @@ impl Run {
                 }
             }
             // Somebody ended it: what would have come next cannot be known.
-            "agent_killed" => self.stopped = true,
-            "run_ended" => {
-                self.finding.outcome = fields.get("outcome").and_then(Value::string);
+            DecisionRecord::AgentKilled(_) => self.stopped = true,
+            DecisionRecord::RunEnded(ended) => {
+                self.finding.outcome = ended.outcome.as_ref().map(LogWord::text);
             }
             _ => {}
         }

@@ -6,10 +6,10 @@ mod told;
 use super::quiet::{self, Gap, Quiet};
 use super::words::Words;
 use super::{SILENCE_MS, Span, TIMELINE_VERSION, Timeline, Tone, Track, lanes};
-use stablehand_core::decode::{Depth, Dialect};
+use stablehand_core::decode::Depth;
 use stablehand_core::event::Event;
 use stablehand_core::id::ItemId;
-use stablehand_core::record::Record;
+use stablehand_core::record::{LogReader, Record};
 use stablehand_core::redact::Redactor;
 use stablehand_core::replay::EventReader;
 use stablehand_core::time::UnixMillis;
@@ -47,7 +47,6 @@ pub struct Fold<'r> {
     /// A process was told of; in a log without, the first line says that there is one.
     spawned: bool,
     about: About,
-    skipped: u64,
     left_out: u64,
 }
 
@@ -107,8 +106,7 @@ impl<'r> Fold<'r> {
     /// One that takes out what the redactor finds.
     pub fn new(redactor: Option<&'r Redactor>) -> Self {
         Fold {
-            // The first record says which dialect it is.
-            reader: EventReader::new(Dialect::DEFAULT, Depth::Full).of_runs(),
+            reader: EventReader::of(LogReader::default(), Depth::Full).of_runs(),
             words: Words::new(redactor),
             quiet: Quiet::new(SILENCE_MS),
             gaps: Vec::new(),
@@ -124,7 +122,6 @@ impl<'r> Fold<'r> {
             turns: 0,
             spawned: false,
             about: About::default(),
-            skipped: 0,
             left_out: 0,
         }
     }
@@ -139,22 +136,17 @@ impl<'r> Fold<'r> {
 
     /// Takes the next record.
     pub fn record(&mut self, record: &Record<'_>) {
-        let mut events: Vec<Event> = Vec::new();
+        let at = record.at().map(|at| self.now(at)).unwrap_or_default();
         match record {
-            Record::Raw { at, .. } => {
-                let at = self.now(*at);
-                self.heard(at);
-                self.reader.record(record, &mut events);
-                self.events(at, &events);
-            }
-            Record::Decision { at, message, fields } => {
-                let at = self.now(*at);
-                self.before(at, message, fields);
-                self.reader.record(record, &mut events);
-                self.events(at, &events);
-                self.after(at, message);
-            }
-            Record::Foreign(_) | Record::Broken(_) => self.skipped += 1,
+            Record::Raw { .. } => self.heard(at),
+            Record::Decision(decision) => self.before(at, decision),
+            Record::Foreign(_) | Record::Broken(_) => {}
+        }
+        let mut events: Vec<Event> = Vec::new();
+        self.reader.record(record, &mut events);
+        self.events(at, &events);
+        if let Some(decision) = record.decision() {
+            self.after(at, decision);
         }
     }
 
@@ -188,7 +180,7 @@ impl<'r> Fold<'r> {
             silence_ms: self.silence_ms,
             lanes,
             spans,
-            skipped: self.skipped,
+            skipped: self.reader.log().skipped(),
             left_out: self.left_out,
         }
     }

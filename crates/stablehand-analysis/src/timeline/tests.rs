@@ -1,10 +1,13 @@
 //! What begins, ends, stays open and is left out.
 
 use super::*;
-use stablehand_core::record::Record;
+use stablehand_core::record::{LogOpened, Record, decision_line};
 use stablehand_core::redact::Redactor;
+use stablehand_core::{Dialect, UnixMillis};
+use std::sync::LazyLock;
 
-const OPENED: &str = r#"{"msg":"log_opened","ts":1000,"dialect":"claude"}"#;
+static OPENED: LazyLock<String> =
+    LazyLock::new(|| decision_line(UnixMillis(1000), LogOpened::new(Dialect::Claude)));
 const SPAWNED: &str = r#"{"msg":"agent_spawned","ts":1000,"run":"r1","event":{"type":"process.spawned","pid":1,"argv":[]}}"#;
 const EXITED: &str = r#"{"msg":"agent_exited","ts":90000,"event":{"type":"process.exited","exit":{"signal":9},"forced":true,"leaked":0}}"#;
 const ENDED: &str = r#"{"msg":"run_ended","ts":90010,"event":{"type":"session.ended","end":"hung","ended_by":"supervisor"}}"#;
@@ -56,7 +59,7 @@ fn told(timeline: &Timeline, track: Track) -> Vec<Told<'_>> {
 #[test]
 fn what_is_open_at_the_end_is_drawn_to_the_end_and_marked() {
     let call = call(2000, "t1", "sleep 99");
-    let timeline = fold([OPENED, SPAWNED, &call, EXITED, ENDED]);
+    let timeline = fold([&OPENED, SPAWNED, &call, EXITED, ENDED]);
     assert_eq!(told(&timeline, Track::Tool), [(Track::Tool, 0, 1000, 89_000, true, "Bash")]);
     assert_eq!(told(&timeline, Track::Run), [(Track::Run, 0, 0, 89_010, false, "run 1")]);
     let run = &timeline.spans[0];
@@ -64,7 +67,7 @@ fn what_is_open_at_the_end_is_drawn_to_the_end_and_marked() {
 
     // A log that breaks off: everything goes to its last record.
     let stderr = r#"{"msg":"stderr","recv_ts":9000,"line":"x"}"#;
-    let timeline = fold([OPENED, SPAWNED, &call, stderr]);
+    let timeline = fold([&OPENED, SPAWNED, &call, stderr]);
     assert_eq!(told(&timeline, Track::Tool), [(Track::Tool, 0, 1000, 8000, true, "Bash")]);
     assert_eq!(told(&timeline, Track::Run), [(Track::Run, 0, 0, 8000, true, "run 1")]);
     assert_eq!(told(&timeline, Track::Silence), [], "a tool was open");
@@ -73,7 +76,7 @@ fn what_is_open_at_the_end_is_drawn_to_the_end_and_marked() {
 #[test]
 fn a_stop_has_stages_and_a_verdict_a_moment() {
     let lines = [
-        OPENED.to_owned(),
+        OPENED.clone(),
         SPAWNED.to_owned(),
         health(3000, "starting", "working"),
         health(8000, "working", "quiet"),
@@ -123,7 +126,7 @@ fn questions_last_until_they_are_answered_and_another_run_follows() {
         )
     };
     let lines = [
-        OPENED.to_owned(),
+        OPENED.clone(),
         SPAWNED.to_owned(),
         asks(2000),
         asks(2500),
@@ -161,11 +164,11 @@ fn questions_last_until_they_are_answered_and_another_run_follows() {
 fn presumed_ends_give_way_to_real_ones() {
     let presumed = decided(5000, "tool_call_completed", r#","call_id":"t1","presumed":true"#);
     let (call, result) = (call(2000, "t1", "make"), result(9000, "t1", "made"));
-    let timeline = fold([OPENED, SPAWNED, &call, &presumed]);
+    let timeline = fold([&OPENED, SPAWNED, &call, &presumed]);
     assert_eq!(told(&timeline, Track::Tool), [(Track::Tool, 0, 1000, 4000, false, "Bash")]);
     let span = timeline.spans.iter().find(|span| span.kind.is_some()).unwrap();
     assert_eq!(span.outcome.as_deref(), Some("presumed complete"));
-    let timeline = fold([OPENED, SPAWNED, &call, &presumed, &result]);
+    let timeline = fold([&OPENED, SPAWNED, &call, &presumed, &result]);
     assert_eq!(told(&timeline, Track::Tool), [(Track::Tool, 0, 1000, 8000, false, "Bash")]);
     assert_eq!(told(&timeline, Track::Silence), [], "it was busy after all");
     let span = timeline.spans.iter().find(|span| span.kind.is_some()).unwrap();
@@ -179,7 +182,7 @@ fn texts_are_redacted_before_they_are_cut_and_drive_nothing() {
     let command = format!("{}{token} \u{1b}[31m\u{202e}x", "a ".repeat(990));
     let huge = "y".repeat(1 << 20);
     let (one, two) = (call(2000, "t1", &command), call(2001, "t2", &huge));
-    let timeline = fold([OPENED, SPAWNED, &one, &two]);
+    let timeline = fold([&OPENED, SPAWNED, &one, &two]);
     let texts: Vec<_> = timeline.spans.iter().map(|span| span.text.as_str()).collect();
     assert!(!texts.concat().contains("ghp_"), "{texts:?}");
     assert!(texts.iter().all(|text| text.chars().count() <= 2001));
@@ -189,7 +192,7 @@ fn texts_are_redacted_before_they_are_cut_and_drive_nothing() {
 #[test]
 fn times_that_are_none_do_no_harm() {
     let lines = [
-        OPENED.to_owned(),
+        OPENED.clone(),
         SPAWNED.to_owned(),
         call(i64::MAX, "t1", "a"),
         result(0, "t1", ""),
@@ -206,7 +209,7 @@ fn times_that_are_none_do_no_harm() {
 #[test]
 fn lanes_are_bounded_whatever_happens_at_once() {
     let calls: Vec<_> = (0..300).map(|n| call(2000 + n, &format!("t{n}"), "x")).collect();
-    let lines = [OPENED, SPAWNED].into_iter().chain(calls.iter().map(String::as_str));
+    let lines = [&OPENED, SPAWNED].into_iter().chain(calls.iter().map(String::as_str));
     let timeline = fold(lines.chain([EXITED]));
     let tools = timeline.lanes.iter().filter(|lane| lane.track == Track::Tool).count();
     assert_eq!((tools, told(&timeline, Track::Tool).len()), (64, 300));
@@ -230,7 +233,7 @@ fn hooked(at: i64, hook: &str, agent: &str, id: &str) -> String {
 fn another_agent_is_one_bar_from_its_first_hook_to_its_last() {
     // Three of a kind at once: only their ids tell which of them is over.
     let lines = [
-        OPENED.to_owned(),
+        OPENED.clone(),
         SPAWNED.to_owned(),
         hooked(2000, "SubagentStart", "Explore", "a1"),
         hooked(3000, "SubagentStart", "Explore", "a2"),

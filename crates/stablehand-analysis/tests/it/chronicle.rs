@@ -4,7 +4,7 @@ use stablehand_analysis::chronicle::{Chronicle, FileUse, Passage, Row};
 use stablehand_core::decode::Dialect;
 use stablehand_core::event::{EventKind, ItemBody};
 use stablehand_core::json;
-use stablehand_core::record::{Record, Stamp, Stream, push_line};
+use stablehand_core::record::{LogOpened, Record, Stamp, Stream, decision_line, push_line};
 use stablehand_core::replay::EventReader;
 use stablehand_core::{Depth, Line, Part, UnixMillis};
 use std::collections::BTreeMap;
@@ -30,9 +30,9 @@ fn recordings(folder: &str) -> Vec<PathBuf> {
 }
 
 /// A log of a recording, a line every tenth of a second.
-fn log_of(dialect: &str, recording: &[u8]) -> Vec<Vec<u8>> {
+fn log_of(dialect: Dialect, recording: &[u8]) -> Vec<Vec<u8>> {
     let mut log = vec![
-        format!(r#"{{"msg":"log_opened","ts":1000,"v":1,"dialect":"{dialect}"}}"#).into_bytes(),
+        decision_line(UnixMillis(1000), LogOpened::new(dialect)).into_bytes(),
         br#"{"msg":"agent_spawned","ts":1000,"run":"r1","agent":"a"}"#.to_vec(),
         br#"{"msg":"prompt_given","ts":1000,"text":"what the person asked"}"#.to_vec(),
     ];
@@ -105,7 +105,7 @@ fn rows_of_every_recording_are_the_same_whenever_they_are_asked_for() {
         let found = recordings(dialect.name());
         assert!(!found.is_empty(), "{}", dialect.name());
         for path in found {
-            let log = log_of(dialect.name(), &read(&path));
+            let log = log_of(dialect, &read(&path));
             let kept = keep(&log, false);
             assert_eq!(kept, keep(&log, true), "{}", path.display());
 
@@ -141,7 +141,7 @@ fn rows_of_every_recording_are_the_same_whenever_they_are_asked_for() {
 
 fn row_of(lines: &[&str]) -> Kept {
     let mut log = vec![
-        br#"{"msg":"log_opened","ts":0,"v":1,"dialect":"claude"}"#.to_vec(),
+        decision_line(UnixMillis(0), LogOpened::new(Dialect::Claude)).into_bytes(),
         br#"{"msg":"agent_spawned","ts":0,"run":"r1","agent":"claude","cwd":"/hay"}"#.to_vec(),
     ];
     log.extend(lines.iter().map(|line| line.as_bytes().to_vec()));

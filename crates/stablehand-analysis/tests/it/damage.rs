@@ -151,9 +151,9 @@ fn lines(log: &[u8], piece: usize) -> Vec<Vec<u8>> {
 /// All that a record says, comparable.
 fn said(record: &Record<'_>) -> Option<String> {
     match record {
-        Record::Decision { at, message, fields } => {
-            let members: Vec<_> = fields.members().map(|(k, v)| (k, v.raw())).collect();
-            Some(format!("{at:?} {message} {members:?}"))
+        Record::Decision(decision) => {
+            let members: Vec<_> = decision.fields().members().map(|(k, v)| (k, v.raw())).collect();
+            Some(format!("{:?} {} {members:?}", decision.at(), decision.name()))
         }
         Record::Raw { .. } => Some(format!("{record:?}")),
         Record::Foreign(_) | Record::Broken(_) => None,

@@ -9,11 +9,11 @@ use stablehand_analysis::ledger::Ledger;
 use stablehand_analysis::post_mortem::{PostMortem, Which};
 use stablehand_analysis::rerun::{Check, Survey, WhatIf, tune};
 use stablehand_analysis::timeline;
+use stablehand_core::Depth;
 use stablehand_core::monitor::Limits;
-use stablehand_core::record::Record;
+use stablehand_core::record::{LogReader, Record};
 use stablehand_core::redact::Redactor;
 use stablehand_core::replay::EventReader;
-use stablehand_core::{Depth, Dialect};
 
 /// What each of them made of a log: all of it that lines which are no records must not change.
 pub(crate) type Shown = [(&'static str, String); 8];
@@ -43,19 +43,8 @@ fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("whatever is shown can be written as JSON")
 }
 
-/// The dialect that a log says, as whoever opens one looks for it.
-fn dialect_of(lines: &[Vec<u8>]) -> Dialect {
-    let named = lines.iter().find_map(|line| match Record::read(line) {
-        Record::Decision { message, fields, .. } if message == "log_opened" => {
-            Dialect::by_name(&fields.get("dialect")?.string()?)
-        }
-        _ => None,
-    });
-    named.unwrap_or(Dialect::Cursor)
-}
-
 fn events_and_questions(lines: &[Vec<u8>], skipped: u64) -> (String, String) {
-    let mut reader = EventReader::new(dialect_of(lines), Depth::Full);
+    let mut reader = EventReader::of(LogReader::default(), Depth::Full);
     let mut ledger = Ledger::default();
     let (mut events, mut seq, mut told) = (Vec::new(), 0, Vec::new());
     for line in lines {
@@ -63,7 +52,11 @@ fn events_and_questions(lines: &[Vec<u8>], skipped: u64) -> (String, String) {
         ledger.record(&record);
         reader.record(&record, &mut events);
         // One that the agent's own stream told before, too, is told once.
-        let stated = record.event().filter(|event| event.name() != "approval.resolved");
+        let stated = match &record {
+            Record::Decision(decision) => decision.event(),
+            _ => None,
+        };
+        let stated = stated.filter(|event| event.name() != "approval.resolved");
         assert!(
             stated.is_none_or(|stated| events.iter().any(|event| event.event == stated)),
             "an event of a whole record was not told: {}",
@@ -75,7 +68,7 @@ fn events_and_questions(lines: &[Vec<u8>], skipped: u64) -> (String, String) {
             told.push(event.event);
         }
     }
-    assert_eq!(ledger.skipped(), skipped);
+    assert_eq!((ledger.skipped(), reader.log().skipped()), (skipped, skipped));
     (json(&told), json(&ledger.entries()))
 }
 
@@ -157,7 +150,7 @@ fn explained(lines: &[Vec<u8>], skipped: u64) -> String {
 fn judged(lines: &[Vec<u8>], skipped: u64) -> String {
     let mut check = Check::default();
     for line in lines {
-        check.line(line);
+        check.record(&Record::read(line));
     }
     let mut report = check.finish();
     assert_eq!(std::mem::take(&mut report.skipped), skipped);
@@ -175,7 +168,7 @@ fn judged_otherwise(lines: &[Vec<u8>]) -> String {
     for limits in [None, Some(Limits::none()), Some(impatient())] {
         let mut what_if = WhatIf::new(|_, then| limits.clone().unwrap_or_else(|| of_then(then)));
         for line in lines {
-            what_if.line(line);
+            what_if.record(&Record::read(line));
         }
         found.push_str(&json(&what_if.finish()));
     }
@@ -199,7 +192,7 @@ fn impatient() -> Limits {
 fn surveyed(lines: &[Vec<u8>], skipped: u64) -> String {
     let mut survey = Survey::default();
     for line in lines {
-        survey.line(line);
+        survey.record(&Record::read(line));
     }
     let (runs, lost) = survey.finish();
     assert_eq!(lost, skipped);

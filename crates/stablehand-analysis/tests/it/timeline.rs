@@ -1,7 +1,8 @@
 //! Recordings of parallel tools, received at known times: every span to the millisecond.
 
 use stablehand_analysis::timeline::{Fold, Timeline, Track};
-use stablehand_core::record::Record;
+use stablehand_core::record::{LogOpened, Record, decision_line};
+use stablehand_core::{Dialect, UnixMillis};
 use std::path::Path;
 
 /// When the log was opened.
@@ -22,7 +23,7 @@ fn timeline(dialect: &str, name: &str, times: &[i64]) -> Timeline {
     assert_eq!(text.lines().count(), times.len(), "one time a line");
     let mut fold = Fold::new(None);
     let mut take = |line: String| fold.record(&Record::read(line.as_bytes()));
-    take(format!(r#"{{"msg":"log_opened","ts":{ZERO},"v":1,"dialect":"{dialect}"}}"#));
+    take(decision_line(UnixMillis(ZERO), LogOpened::new(Dialect::by_name(dialect).unwrap())));
     take(format!(
         r#"{{"msg":"agent_spawned","ts":{},"run":"r1","agent":"{dialect}","event":{{"type":"process.spawned","pid":1,"argv":[]}}}}"#,
         ZERO + 7

@@ -18,7 +18,7 @@ use stablehand::log::Durability;
 use stablehand::session::{Asked, RunPlan, Runs, Start};
 use stablehand_core::Dialect;
 use stablehand_core::event::SessionEnd;
-use stablehand_core::record::Level;
+use stablehand_core::record::DecisionRecord;
 use stablehand_core::words;
 use std::path::Path;
 
@@ -68,8 +68,7 @@ pub(super) fn main(command: &str, choice: &ChoiceArgs) -> Result<u8, Failure> {
     let runs = Runs::new(plan, Some(Asked::default()));
     let mut house = House::open(&env, &setup(choice, log_dir, &env))?;
     for text in settings.ignored() {
-        let fields = serde_json::json!({ "text": text });
-        house.log.decide(Level::Warn, "setting_ignored", &fields, None);
+        house.log.decide(DecisionRecord::SettingIgnored(text.into()), None);
     }
     let ended = house.run(runs);
     complain(&house, &ended.report);

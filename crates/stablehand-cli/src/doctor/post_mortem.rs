@@ -10,9 +10,8 @@ use crate::failure::Failure;
 use crate::manage::{Paint, print, print_json};
 use crate::redact::RedactArgs;
 use crate::sessions::find;
-use crate::sessions::read::{PlaceArgs, each_line, warn};
+use crate::sessions::read::{PlaceArgs, each_record, warn};
 use stablehand_analysis::post_mortem::{PostMortem, Report, Standing, Which};
-use stablehand_core::record::Record;
 use std::path::Path;
 
 /// Which run to look at.
@@ -46,8 +45,8 @@ pub(super) fn main(which: &str, args: &RunArgs, json: bool, env: &Env) -> Result
         None => Which::Id(which.to_owned()),
     };
     let mut post_mortem = PostMortem::of(meant);
-    each_line(&log, |line| {
-        post_mortem.record(&Record::read(line));
+    each_record(&log, |record| {
+        post_mortem.record(record);
         Ok(())
     })?;
     let (runs, skipped) = (post_mortem.runs(), post_mortem.skipped());

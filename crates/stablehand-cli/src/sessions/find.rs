@@ -11,8 +11,7 @@ use crate::env::Env;
 use crate::failure::Failure;
 use stablehand::log::Glance;
 use stablehand_core::id::SessionId;
-use stablehand_core::json::Value;
-use stablehand_core::record::Record;
+use stablehand_core::record::{DecisionKind, DecisionRecord, Record};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::UnixMillis;
 use stablehand_store::FILE;
@@ -370,12 +369,11 @@ fn runs_of(log: &Path) -> Result<Vec<String>, Failure> {
     let mut runs = Vec::new();
     lines_of(log, |line| {
         // Few records are worth a closer look.
-        let start = line.get(..160).unwrap_or(line);
-        let about = |name: &[u8]| start.windows(name.len()).any(|window| window == name);
-        if (about(b"agent_spawned") || about(b"spawn_failed"))
-            && let Record::Decision { fields, .. } = Record::read(line)
+        let kinds = [DecisionKind::AgentSpawned, DecisionKind::SpawnFailed];
+        if kinds.into_iter().any(|kind| kind.is_named_in(line))
+            && let Some(start) = Record::read(line).decision().and_then(DecisionRecord::run_start)
         {
-            runs.extend(fields.get("run").and_then(Value::string));
+            runs.push(start.run.0.clone());
         }
         Ok(())
     })?;

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::manage::{self, Look, Paint};
 use plan::{Known, Plan, Reason, Wish};
 use serde_json::{Value, json};
-use stablehand_core::record::Record;
+use stablehand_core::record::{DecisionRecord, Record};
 use stablehand_core::time::UnixMillis;
 use stablehand_store::query::LogFile;
 use std::collections::HashMap;
@@ -130,8 +130,8 @@ fn is_log(path: &Path) -> bool {
     let Some(first) = read.ok().and_then(|_| head.split(|byte| *byte == b'\n').next()) else {
         return false;
     };
-    matches!(Record::read(first), Record::Decision { message, fields, .. }
-        if message == "log_opened" && fields.get("v").is_some() && fields.get("dialect").is_some())
+    matches!(Record::read(first).decision(), Some(DecisionRecord::LogOpened(header))
+        if header.v.is_some() && header.dialect.is_some())
 }
 
 /// Removes what is to go; what cannot be removed, or is written after all, stays.

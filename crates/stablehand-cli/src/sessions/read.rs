@@ -1,4 +1,4 @@
-//! Reading a log for `sessions`: which one, its lines, its events.
+//! Reading a log for `sessions`: which one, its records, its events.
 //!
 //! A line that is no record is counted and left out; nothing here fails because of one.
 
@@ -6,15 +6,11 @@ use super::find::{self, Found};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
-use stablehand_core::json::Value;
-use stablehand_core::record::{FORMAT, LogLines, Record};
+use stablehand_core::record::{FORMAT, LogLines, LogReader, Record};
 use stablehand_core::replay::EventReader;
-use stablehand_core::{Depth, Dialect, Event};
+use stablehand_core::{Depth, Event};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
-
-/// The version of a log is in its first record; damage may have put other lines before that.
-const HEAD: usize = 8;
 
 /// Which log is meant.
 #[derive(Debug, clap::Args)]
@@ -63,25 +59,14 @@ pub(crate) fn each_event(
     log: &Path,
     mut take: impl FnMut(&Event) -> Result<bool, Failure>,
 ) -> Result<u64, Failure> {
-    let mut reader = EventReader::new(Dialect::DEFAULT, Depth::Full);
+    let mut reader = EventReader::of(LogReader::default(), Depth::Full);
     let mut events = Vec::new();
-    let (mut skipped, mut enough) = (0, false);
-    each_line(log, |line| {
+    let mut enough = false;
+    each_record(log, |record| {
         if enough {
             return Ok(());
         }
-        let record = Record::read(line);
-        match &record {
-            Record::Decision { message, fields, .. } if message == "log_opened" => {
-                let name = fields.get("dialect").and_then(Value::string);
-                if let Some(dialect) = name.and_then(|name| Dialect::by_name(&name)) {
-                    reader = EventReader::new(dialect, Depth::Full);
-                }
-            }
-            Record::Foreign(_) | Record::Broken(_) => skipped += 1,
-            _ => {}
-        }
-        reader.record(&record, &mut events);
+        reader.record(record, &mut events);
         for event in events.drain(..) {
             if !enough {
                 enough = !take(&event)?;
@@ -89,27 +74,33 @@ pub(crate) fn each_event(
         }
         Ok(())
     })?;
-    Ok(skipped)
+    Ok(reader.log().skipped())
 }
 
-/// Hands out the lines of a log, without their newlines, and says it where the log is newer than we
-/// are. A line of any length takes bounded memory: of one that is far too long for a record only the
-/// beginning is handed out.
-pub(crate) fn each_line(
+/// Hands out the records of a log, and says it where the log is newer than we are; how many lines
+/// were no records. These are handed out too.
+pub(crate) fn each_record(
     path: &Path,
-    mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut looked_at = 0;
+    mut take: impl FnMut(&Record<'_>) -> Result<(), Failure>,
+) -> Result<u64, Failure> {
+    let mut log = LogReader::default();
     lines_of(path, |line| {
-        if looked_at < HEAD {
-            looked_at += 1;
-            warn_of_newer(path, line);
+        let known = log.newer();
+        let record = log.line(line);
+        if let Some(version) = log.newer().filter(|_| known.is_none()) {
+            say(&format!(
+                "WARN `{}` has version {version} of the log format, and this program knows {FORMAT}: \
+                 what is new in it is not shown",
+                path.display()
+            ));
         }
-        take(line)
-    })
+        take(&record)
+    })?;
+    Ok(log.skipped())
 }
 
-/// The same without a word.
+/// Hands out the lines of a log, without their newlines. A line of any length takes bounded memory: of
+/// one that is far too long for a record only the beginning is handed out.
 pub(super) fn lines_of(
     path: &Path,
     mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
@@ -127,18 +118,6 @@ pub(super) fn lines_of(
             Err(error) => return Err(failed(error)),
         }
         lines.each(&mut take)?;
-    }
-}
-
-fn warn_of_newer(path: &Path, line: &[u8]) {
-    let Record::Decision { message, fields, .. } = Record::read(line) else { return };
-    let version = fields.get("v").and_then(Value::i64).unwrap_or(0);
-    if message == "log_opened" && version > i64::from(FORMAT) {
-        say(&format!(
-            "WARN `{}` has version {version} of the log format, and this program knows {FORMAT}: \
-             what is new in it is not shown",
-            path.display()
-        ));
     }
 }
 

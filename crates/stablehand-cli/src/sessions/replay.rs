@@ -7,7 +7,7 @@
 mod check;
 mod what_if;
 
-use super::read::{LogArgs, each_line, warn};
+use super::read::{LogArgs, each_record, warn};
 use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -18,10 +18,9 @@ use crate::render::{EventLines, TextView};
 use crate::screen::Screen;
 use stablehand::follow::Show;
 use stablehand::redact::Redacting;
-use stablehand_core::json::Value;
-use stablehand_core::record::{Record, Stream};
+use stablehand_core::record::{DecisionRecord, LogReader, Record, Stream};
 use stablehand_core::replay::EventReader;
-use stablehand_core::{Depth, Dialect, UnixMillis};
+use stablehand_core::{Depth, UnixMillis};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -115,24 +114,14 @@ fn play(args: &ReplayArgs, log: &Path) -> Result<u8, Failure> {
     let mut pace = Pace::new(args.speed.unwrap_or(Speed::Times(1.0)), args.max_pause);
     let mut face = Player::new(args.output_format.unwrap_or(Face::StreamJson))
         .map_err(|error| Failure::new(format!("failed to set up our streams: {error}")))?;
-    let (mut skipped, mut gone) = (0, false);
-    each_line(log, |line| {
-        if gone {
-            return Ok(());
-        }
-        let record = Record::read(line);
-        let at = match &record {
-            Record::Raw { at, .. } | Record::Decision { at, .. } => *at,
-            Record::Foreign(_) | Record::Broken(_) => {
-                skipped += 1;
-                return Ok(());
-            }
-        };
+    let mut gone = false;
+    let skipped = each_record(log, |record| {
+        let Some(at) = record.at().filter(|_| !gone) else { return Ok(()) };
         let played = match pace.wait_for(at) {
             Some(pause) => face.rest().map(|()| std::thread::sleep(pause)),
             None => Ok(()),
         };
-        match played.and_then(|()| face.record(&record)) {
+        match played.and_then(|()| face.record(record)) {
             Ok(()) => Ok(()),
             // `stablehand sessions replay | head` has had enough.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {
@@ -202,7 +191,7 @@ impl Player {
             }
             _ => Box::new(Redacting::new(EventLines::new(screen.clone()), redaction.as_ref())),
         };
-        let reader = Box::new(EventReader::new(Dialect::DEFAULT, Depth::Full));
+        let reader = Box::new(EventReader::of(LogReader::default(), Depth::Full));
         Ok(Player::Events { reader, view, screen })
     }
 
@@ -227,14 +216,6 @@ impl Player {
                 Ok(())
             }
             Player::Events { reader, view, .. } => {
-                if let Record::Decision { message, fields, .. } = record
-                    && message == "log_opened"
-                {
-                    let name = fields.get("dialect").and_then(Value::string);
-                    if let Some(dialect) = name.and_then(|name| Dialect::by_name(&name)) {
-                        **reader = EventReader::new(dialect, Depth::Full);
-                    }
-                }
                 let mut events = Vec::new();
                 reader.record(record, &mut events);
                 events.iter().try_for_each(|event| view.event(event))
@@ -260,8 +241,7 @@ impl Player {
 }
 
 fn is_redacted(record: &Record<'_>) -> bool {
-    matches!(record, Record::Decision { fields, .. }
-        if fields.get("redacted_raw").and_then(Value::bool) == Some(true))
+    matches!(record.decision(), Some(DecisionRecord::LogOpened(header)) if header.redacted_raw)
 }
 
 #[cfg(test)]

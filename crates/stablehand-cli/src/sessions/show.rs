@@ -3,7 +3,7 @@
 
 use super::find::glance;
 use super::play::{SecretArgs, play, still_there};
-use super::read::{LogArgs, each_line, warn};
+use super::read::{LogArgs, each_record, warn};
 use super::story::Story;
 use super::when::moment;
 use super::{approvals, tools};
@@ -62,8 +62,8 @@ pub(super) fn main(args: &ShowArgs) -> Result<u8, Failure> {
     if args.approvals {
         let log = found.log("--approvals")?;
         let mut ledger = Ledger::default();
-        each_line(&log, |line| {
-            ledger.record(&Record::read(line));
+        each_record(&log, |record| {
+            ledger.record(record);
             Ok(())
         })?;
         warn(&log, ledger.skipped());
@@ -149,16 +149,14 @@ fn raw(log: &Path) -> Result<u8, Failure> {
         let _nobody_there = std::io::stderr().write_all(text.as_bytes());
     }
     let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
-    let (mut gone, mut skipped) = (false, 0);
-    each_line(log, |line| {
-        match Record::read(line) {
-            Record::Raw { stream: Stream::Stdout, bytes, newline, .. } if !gone => {
-                let end: &[u8] = if newline { b"\n" } else { b"" };
-                let written = out.write_all(&bytes).and_then(|()| out.write_all(end));
-                gone = !still_there(written)?;
-            }
-            Record::Foreign(_) | Record::Broken(_) => skipped += 1,
-            _ => {}
+    let mut gone = false;
+    let skipped = each_record(log, |record| {
+        if let Record::Raw { stream: Stream::Stdout, bytes, newline, .. } = record
+            && !gone
+        {
+            let end: &[u8] = if *newline { b"\n" } else { b"" };
+            let written = out.write_all(bytes).and_then(|()| out.write_all(end));
+            gone = !still_there(written)?;
         }
         Ok(())
     })?;

@@ -13,11 +13,10 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand::follow::Show;
 use stablehand::log::Writer;
 use stablehand::redact::{Redacting, Redaction};
-use stablehand_core::json::Value;
-use stablehand_core::record::{Record, Stream};
+use stablehand_core::record::{DecisionRecord, LogReader, Record, Stream};
 use stablehand_core::replay::EventReader;
 use stablehand_core::text::plain;
-use stablehand_core::{Depth, Dialect, Event};
+use stablehand_core::{Depth, Event};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd;
@@ -91,7 +90,7 @@ pub(super) fn main(args: &TailArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     if !args.follow {
-        warn(&log.path, view.skipped);
+        warn(&log.path, view.log.skipped());
         return Ok(0);
     }
     follow(&mut log, &mut view, args.output_format)
@@ -131,7 +130,7 @@ fn follow(log: &mut Followed, view: &mut View, shape: Shape) -> Result<u8, Failu
     if !still_there(print(&view.take()))? {
         return Ok(0);
     }
-    warn(&log.path, view.skipped);
+    warn(&log.path, view.log.skipped());
     match &view.end {
         Some(how) => {
             if shape == Shape::Text {
@@ -307,9 +306,9 @@ fn failed(path: &Path, error: &io::Error) -> Failure {
 struct View {
     shape: Shown,
     page: Page,
+    log: LogReader,
     reader: EventReader,
     events: Vec<Event>,
-    skipped: u64,
     /// How the last run ended; absent while one is on.
     end: Option<String>,
 }
@@ -333,40 +332,28 @@ impl View {
             }
             Shape::StreamJson => Shown::Raw(Vec::new()),
         };
-        let reader = EventReader::new(Dialect::DEFAULT, Depth::Full);
-        View { shape, page, reader, events: Vec::new(), skipped: 0, end: None }
+        let log = LogReader::default();
+        let reader = EventReader::of(log.clone(), Depth::Full);
+        View { shape, page, log, reader, events: Vec::new(), end: None }
     }
 
     fn record(&mut self, line: &[u8]) -> Result<(), Failure> {
         if line.is_empty() {
             return Ok(());
         }
-        let record = Record::read(line);
-        match &record {
-            Record::Decision { message, fields, .. } => {
-                let text = |name| fields.get(name).and_then(Value::string);
-                match message.as_ref() {
-                    "log_opened" => {
-                        if let Some(dialect) = text("dialect").and_then(|it| Dialect::by_name(&it))
-                        {
-                            self.reader = EventReader::new(dialect, Depth::Full);
-                        }
-                    }
-                    "agent_spawned" => self.end = None,
-                    "run_ended" => self.end = Some(text("text").unwrap_or_default()),
-                    _ => {}
-                }
+        let record = self.log.line(line);
+        match record.decision() {
+            Some(DecisionRecord::AgentSpawned(_)) => self.end = None,
+            Some(DecisionRecord::RunEnded(ended)) => {
+                self.end = Some(ended.text.clone().unwrap_or_default());
             }
-            Record::Foreign(_) | Record::Broken(_) => self.skipped += 1,
-            Record::Raw { stream: Stream::Stdout, bytes, newline, .. } => {
-                if let Shown::Raw(out) = &mut self.shape {
-                    out.extend_from_slice(bytes);
-                    out.extend_from_slice(if *newline { b"\n" } else { b"" });
-                }
-            }
-            Record::Raw { .. } => {}
+            _ => {}
         }
-        if matches!(self.shape, Shown::Raw(_)) {
+        if let Shown::Raw(out) = &mut self.shape {
+            if let Record::Raw { stream: Stream::Stdout, bytes, newline, .. } = &record {
+                out.extend_from_slice(bytes);
+                out.extend_from_slice(if *newline { b"\n" } else { b"" });
+            }
             return Ok(());
         }
         self.reader.record(&record, &mut self.events);

@@ -10,7 +10,7 @@ mod scale;
 mod svg;
 mod text;
 
-use super::read::{LogArgs, each_line, warn};
+use super::read::{LogArgs, each_record, warn};
 use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -18,7 +18,6 @@ use crate::main_stablehand::PROGRAM;
 use crate::manage::{self, Paint};
 use crate::redact::RedactArgs;
 use stablehand_analysis::timeline::{Fold, SILENCE_MS, Timeline};
-use stablehand_core::record::Record;
 use stablehand_core::time::{human, millis};
 use std::fs;
 use std::io::Write as _;
@@ -135,8 +134,8 @@ fn read(log: &Path, silence: Option<Duration>) -> Result<Timeline, Failure> {
     let redaction = RedactArgs::default().redaction(&[]);
     let redactor = redaction.as_ref().map(|redaction| &*redaction.redactor);
     let mut fold = Fold::new(redactor).silence_from(silence.map_or(SILENCE_MS, millis));
-    each_line(log, |line| {
-        fold.record(&Record::read(line));
+    each_record(log, |record| {
+        fold.record(record);
         Ok(())
     })?;
     Ok(fold.finish())

@@ -5,7 +5,7 @@
 //! `stablehand_analysis::rerun::tune`'s.
 
 use super::find::newest_first;
-use super::read::{PlaceArgs, each_line};
+use super::read::{PlaceArgs, each_record};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
@@ -64,8 +64,8 @@ pub(super) fn main(args: &TuneArgs) -> Result<u8, Failure> {
     let (mut skipped, mut unread) = (0, 0);
     for log in &logs {
         let mut survey = Survey::default();
-        let read = each_line(log, |line| {
-            survey.line(line);
+        let read = each_record(log, |record| {
+            survey.record(record);
             Ok(())
         });
         // One that is gone or not ours to read says nothing about the others.

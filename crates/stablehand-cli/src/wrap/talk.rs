@@ -7,7 +7,7 @@ use crate::supervise::{self, Format, House};
 use stablehand::driver::{self, RunReport};
 use stablehand_core::event::SessionEnd;
 use stablehand_core::id::SessionId;
-use stablehand_core::record::Level;
+use stablehand_core::record::PromptAfterHang;
 
 /// Talks until the input ends.
 pub(super) fn talk(wrap: &Wrap, house: &mut House, first: &str) -> Result<u8, Failure> {
@@ -39,10 +39,12 @@ pub(super) fn talk(wrap: &Wrap, house: &mut House, first: &str) -> Result<u8, Fa
                 if let Some(text) =
                     wrap.prompt_after_hang.as_ref().filter(|_| hangs <= wrap.max_hang_retries)
                 {
-                    let fields = serde_json::json!({
-                        "text": "using prompt-after-hang", "prompt": text, "in_a_row": hangs,
-                    });
-                    house.log.decide(Level::Info, "prompt_after_hang", &fields, None);
+                    let again = PromptAfterHang {
+                        prompt: text.clone(),
+                        in_a_row: hangs,
+                        text: "using prompt-after-hang".to_owned(),
+                    };
+                    house.log.decide(again, None);
                     waiting = Some(text.clone());
                 }
             }

@@ -4,6 +4,7 @@
 
 use crate::support::{bins, secs};
 use serde_json::Value;
+use stablehand_core::record::DecisionKind;
 use stablehand_testkit::{Run, TestEnv};
 
 fn with_shims() -> TestEnv {
@@ -46,7 +47,7 @@ fn it_is_run_logged_listed_and_resumed_like_any_other() {
     command(&env, "run", &agent, "hello").args(["hi"]).finish().assert_code(0);
     let log = env.log();
     assert_eq!(log.one("agent_spawned")["agent"], agent);
-    assert_eq!(log.one("log_opened")["dialect"], "acp");
+    assert_eq!(log.one(DecisionKind::LogOpened.name())["dialect"], "acp");
     // All of the kind, or this one.
     for (name, count) in [("acp", 1), (agent.as_str(), 1), ("gemini", 0), ("ac", 0)] {
         let listed = about(&env, &["sessions", "ls", "--json", "--agent", name]).finish();

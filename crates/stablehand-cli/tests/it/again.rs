@@ -2,9 +2,8 @@
 
 use crate::support::{env, ms, print, run};
 use stablehand_core::event::EventKind;
-use stablehand_core::json::Value;
 use stablehand_core::monitor::{Action, Input, Limits, Monitor};
-use stablehand_core::record::Record;
+use stablehand_core::record::{DecisionKind, DecisionRecord, Record};
 use stablehand_core::replay::EventReader;
 use stablehand_core::{Depth, Dialect, Moment};
 use stablehand_testkit::{LogFile, TestEnv};
@@ -74,8 +73,8 @@ fn judge(log: &[u8], limits: Limits) -> Option<String> {
     for line in lines(log) {
         let record = Record::read(line);
         match &record {
-            Record::Decision { at, message, .. } if message == "agent_spawned" => {
-                spawned = Some(at.0);
+            Record::Decision(decision) if decision.kind() == Some(DecisionKind::AgentSpawned) => {
+                spawned = Some(decision.at().0);
             }
             Record::Raw { at, .. } => {
                 let now = Moment::from_millis(u64::try_from(at.0 - spawned?).unwrap_or(0));
@@ -91,11 +90,9 @@ fn judge(log: &[u8], limits: Limits) -> Option<String> {
             }
             _ => {}
         }
-        if let Record::Decision { message, fields, .. } = &record
-            && message == "hang_detected"
-        {
+        if let Some(DecisionRecord::HangDetected(reached)) = record.decision() {
             // It came without the agent's doing: the time alone must bring it again.
-            assert!(fields.get("verdict").and_then(Value::str).is_some());
+            assert!(reached.hard().is_some());
             tick_until(&mut monitor, Moment::from_millis(60_000), &mut actions);
         }
     }

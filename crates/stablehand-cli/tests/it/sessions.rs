@@ -13,6 +13,7 @@ mod tail;
 
 use crate::support::bins;
 use serde_json::{Value, json};
+use stablehand_core::record::DecisionKind;
 use stablehand_testkit::{Run, TestEnv};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ struct Written {
 impl Written {
     fn new(dialect: &str) -> Written {
         let mut log = Written { lines: Vec::new(), at: 1_790_994_297_000 };
-        log.decision("log_opened", json!({ "v": 1, "dialect": dialect }));
+        log.decision(DecisionKind::LogOpened.name(), json!({ "v": 1, "dialect": dialect }));
         log
     }
 

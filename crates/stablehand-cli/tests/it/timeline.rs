@@ -4,6 +4,8 @@ mod page;
 
 use crate::support::{bins, secs};
 use serde_json::Value;
+use stablehand_core::record::{DecisionKind, LogOpened, decision_line};
+use stablehand_core::{Dialect, UnixMillis};
 use stablehand_testkit::{Run, TestEnv};
 use std::fmt::Write as _;
 use std::fs;
@@ -24,7 +26,8 @@ struct Log(String);
 impl Log {
     fn new(dialect: &str) -> Log {
         let mut log = Log(String::new());
-        log.line(&format!(r#"{{"msg":"log_opened","ts":{ZERO},"v":1,"dialect":"{dialect}"}}"#));
+        let opened = LogOpened::new(Dialect::by_name(dialect).unwrap());
+        log.line(&decision_line(UnixMillis(ZERO), opened));
         log.line(&format!(
             r#"{{"msg":"agent_spawned","ts":{},"run":"r1","agent":"{dialect}","event":{{"type":"process.spawned","pid":1,"argv":[]}}}}"#,
             ZERO + 7
@@ -183,7 +186,7 @@ fn a_run_of_ours_is_drawn_as_it_went() {
         assert!(tracks.contains(&track), "{tracks:?}");
     }
     let log = env.log();
-    let opened = log.one("log_opened")["ts"].as_i64().unwrap();
+    let opened = log.one(DecisionKind::LogOpened.name())["ts"].as_i64().unwrap();
     let ended = log.last()["ts"].as_i64().unwrap();
     assert_eq!(json["length_ms"].as_i64().unwrap(), ended - opened);
 }

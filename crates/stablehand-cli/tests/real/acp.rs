@@ -3,6 +3,7 @@
 use crate::support::{Told, command, for_each_agent, for_each_of, in_a_tool, told, with};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use stablehand_core::record::DecisionKind;
 use stablehand_testkit::llm::scene::{
     CHORE_FILES, CHORES, HELLO, SHELL_COMMAND, TOOLS_DONE, WRITTEN,
 };
@@ -49,7 +50,7 @@ fn hello(real: &Real) {
     assert_eq!(real.llm.main_requests()[0].prompt(), "Say hello.");
     let log = real.env.log();
     assert_eq!(log.one("run_ended")["outcome"], "success");
-    assert_eq!(log.one("log_opened")["dialect"], "acp");
+    assert_eq!(log.one(DecisionKind::LogOpened.name())["dialect"], "acp");
 }
 
 /// Nobody has to know which agent it is.

@@ -128,6 +128,7 @@ pub enum Action {
 
 /// What moves limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Moved {
     /// Our own loop did not run.

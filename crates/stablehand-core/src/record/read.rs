@@ -1,11 +1,13 @@
 //! Reading records back, from any version, whole or torn.
 
+use super::{DecisionKind, DecisionRecord};
 use crate::event::EventKind;
 use crate::json::{self, Object, Scan, Value};
 use crate::time::UnixMillis;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 /// A record is one level deeper than the line in it, and events are deeper still.
 const RECORD_DEPTH: u32 = 120;
@@ -57,18 +59,59 @@ pub enum Record<'a> {
         newline: bool,
     },
     /// What we did.
-    Decision {
-        /// When.
-        at: UnixMillis,
-        /// The name of it.
-        message: Cow<'a, str>,
-        /// All its fields.
-        fields: Object<'a>,
-    },
+    Decision(LoggedDecision<'a>),
     /// JSON, but no record of ours.
     Foreign(&'a [u8]),
     /// Not JSON: a torn write, or somebody else's text.
     Broken(&'a [u8]),
+}
+
+/// A decision in a log. Its fields are read when they are first asked for, and once.
+#[derive(Debug)]
+pub struct LoggedDecision<'a> {
+    at: UnixMillis,
+    name: Cow<'a, str>,
+    kind: Option<DecisionKind>,
+    fields: Object<'a>,
+    record: OnceCell<DecisionRecord>,
+}
+
+impl<'a> LoggedDecision<'a> {
+    /// When it was made.
+    pub fn at(&self) -> UnixMillis {
+        self.at
+    }
+
+    /// The name of it, also of one that this version does not know.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Which decision it is; `None` where a newer version wrote one that is not known here.
+    pub fn kind(&self) -> Option<DecisionKind> {
+        self.kind
+    }
+
+    /// All members of its record.
+    pub fn fields(&self) -> &Object<'a> {
+        &self.fields
+    }
+
+    /// What was decided, where it is known here.
+    pub fn record(&self) -> Option<&DecisionRecord> {
+        let kind = self.kind?;
+        Some(self.record.get_or_init(|| DecisionRecord::read(kind, &self.fields)))
+    }
+
+    /// What people are told of it; empty where it has no words.
+    pub fn text(&self) -> String {
+        self.fields.get("text").and_then(Value::string).unwrap_or_default()
+    }
+
+    /// The event that faces are told with it, where it has one that we know.
+    pub fn event(&self) -> Option<EventKind> {
+        serde_json::from_slice(self.fields.get("event")?.raw()).ok()
+    }
 }
 
 impl<'a> Record<'a> {
@@ -95,18 +138,31 @@ impl<'a> Record<'a> {
             "stderr_part" => raw(Stream::Stderr, true),
             _ => {
                 let at = UnixMillis(fields.get("ts").and_then(Value::i64).unwrap_or(0));
-                return Record::Decision { at, message, fields };
+                return Record::Decision(LoggedDecision {
+                    at,
+                    kind: DecisionKind::by_name(&message),
+                    name: message,
+                    fields,
+                    record: OnceCell::new(),
+                });
             }
         };
         found.unwrap_or(Record::Foreign(line))
     }
 
-    /// The event that a decision tells the faces, where it has one that we know.
-    pub fn event(&self) -> Option<EventKind> {
+    /// When it was received or decided; `None` where the line is no record.
+    pub fn at(&self) -> Option<UnixMillis> {
         match self {
-            Record::Decision { fields, .. } => {
-                serde_json::from_slice(fields.get("event")?.raw()).ok()
-            }
+            Record::Raw { at, .. } => Some(*at),
+            Record::Decision(decision) => Some(decision.at),
+            Record::Foreign(_) | Record::Broken(_) => None,
+        }
+    }
+
+    /// The decision that it holds, where it is one that this version knows.
+    pub fn decision(&self) -> Option<&DecisionRecord> {
+        match self {
+            Record::Decision(decision) => decision.record(),
             _ => None,
         }
     }

@@ -108,17 +108,27 @@ fn decisions_carry_their_fields_and_their_event() {
         why: "it spoke".into(),
         evidence: None,
     };
-    let fields = serde_json::json!({"idle_silence_ms": 7, "id": "a\nb"});
-    push_decision(&mut out, &stamp, Level::Warn, "hang_detected", &fields, Some(&event));
-    push_decision(&mut out, &stamp, Level::Info, "empty", &serde_json::json!({}), None);
+    let verdict = VerdictReached {
+        idle_silence_ms: Some(7),
+        text: "a\nb".into(),
+        ..VerdictReached::default()
+    };
+    let record = DecisionRecord::HangDetected(verdict.clone());
+    push_decision(&mut out, &stamp, &record, Some(&event));
+    push_decision(&mut out, &stamp, &DecisionRecord::WitnessAsked(NoFields {}), None);
     let mut lines = out.split(|b| *b == b'\n');
     let first = lines.next().unwrap();
-    let record = Record::read(first);
-    assert_eq!(record.event(), Some(event));
-    let Record::Decision { at, message, fields } = record else { panic!() };
-    assert_eq!((at.0, message.as_ref()), (5, "hang_detected"));
-    assert_eq!(fields.get("id").and_then(json::Value::string).as_deref(), Some("a\nb"));
-    assert!(matches!(Record::read(lines.next().unwrap()), Record::Decision { .. }));
+    assert!(first.starts_with(
+        br#"{"time":"1970-01-01T00:00:00.005Z","level":"ERROR","msg":"hang_detected","#
+    ));
+    let Record::Decision(decision) = Record::read(first) else { panic!() };
+    assert_eq!(decision.event(), Some(event));
+    assert_eq!((decision.at().0, decision.name()), (5, "hang_detected"));
+    let Some(DecisionRecord::HangDetected(read)) = decision.record() else { panic!() };
+    assert_eq!(*read, verdict);
+    let second =
+        br#"{"time":"1970-01-01T00:00:00.005Z","level":"DEBUG","msg":"witness_asked","ts":5}"#;
+    assert_eq!(lines.next(), Some(&second[..]));
 }
 
 #[test]

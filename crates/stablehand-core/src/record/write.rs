@@ -1,6 +1,6 @@
 //! Writing records into a buffer. The pass-through path runs through [`push_line`].
 
-use super::{Level, Stream, TEXT_PART};
+use super::{DecisionRecord, Stream, TEXT_PART};
 use crate::event::EventKind;
 use crate::json::Scan;
 use crate::line::{Line, Part};
@@ -149,37 +149,40 @@ fn push_piece(
     out.extend_from_slice(b"}\n");
 }
 
-/// Appends a decision: `fields` must serialise to an object. `event` is what faces are told of it.
-pub fn push_decision<T: Serialize>(
+/// Appends a decision, with what faces are told of it.
+pub fn push_decision(
     out: &mut Vec<u8>,
     stamp: &Stamp,
-    level: Level,
-    message: &str,
-    fields: &T,
+    record: &DecisionRecord,
     event: Option<&EventKind>,
 ) {
     out.extend_from_slice(&stamp.head);
-    out.extend_from_slice(level.name().as_bytes());
-    out.extend_from_slice(br#"","msg":"#);
-    push_json(out, message);
+    out.extend_from_slice(record.level().name().as_bytes());
+    out.push(b'"');
+    let from = out.len();
+    push_json(out, record);
+    // `{"msg":"…"}` goes on with the object that has begun.
+    match out.get_mut(from) {
+        Some(open) if *open == b'{' => {
+            *open = b',';
+            out.pop();
+        }
+        _ => out.truncate(from),
+    }
     out.extend_from_slice(br#","ts":"#);
     out.extend_from_slice(stamp.at.0.to_string().as_bytes());
-    let from = out.len();
-    push_json(out, fields);
-    // `{"a":1}` becomes `,"a":1`; anything that is not an object with members is left out.
-    if out.get(from) == Some(&b'{') && out.len() - from > 2 {
-        if let Some(open) = out.get_mut(from) {
-            *open = b',';
-        }
-        out.pop();
-    } else {
-        out.truncate(from);
-    }
     if let Some(event) = event {
         out.extend_from_slice(br#","event":"#);
         push_json(out, event);
     }
     out.extend_from_slice(b"}\n");
+}
+
+/// The line of a decision without its newline, for those who make logs by hand.
+pub fn decision_line(at: UnixMillis, record: impl Into<DecisionRecord>) -> String {
+    let mut line = Vec::new();
+    push_decision(&mut line, &Stamp::new(at), &record.into(), None);
+    String::from_utf8_lossy(line.trim_ascii_end()).into_owned()
 }
 
 /// Serialises into the buffer; what cannot be serialised is `null`, so the record stays JSON.

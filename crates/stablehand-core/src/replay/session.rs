@@ -8,8 +8,7 @@
 
 use crate::event::{EventKind, ItemBody, Origin, Tokens, Tool, TurnEnd, Usage};
 use crate::id::TurnId;
-use crate::json::{Object, Value};
-use crate::record::Record;
+use crate::record::{DecisionKind, DecisionRecord};
 use std::collections::VecDeque;
 
 /// So many calls and questions are remembered for their details.
@@ -39,8 +38,11 @@ struct Reported {
 }
 
 /// Returns true if a record is about the session, and not about one of its runs.
-pub(super) fn is_of_session(message: &str) -> bool {
-    matches!(message, "turn_started" | "turn_ended" | "session_ended")
+pub(super) fn is_of_session(kind: Option<DecisionKind>) -> bool {
+    matches!(
+        kind,
+        Some(DecisionKind::TurnStarted | DecisionKind::TurnEnded | DecisionKind::SessionEnded)
+    )
 }
 
 impl SessionView {
@@ -50,19 +52,17 @@ impl SessionView {
     }
 
     /// Takes a decision of ours, before the events that it brings.
-    pub(super) fn decision(&mut self, message: &str, fields: &Object<'_>) {
-        match message {
-            "agent_spawned" | "spawn_failed" => {
-                let recorded = fields.get("recorded");
-                let says = |word| recorded.is_some_and(|list| has(list, word));
-                (self.turns, self.approvals) = (says(b"\"turns\""), says(b"\"approvals\""));
+    pub(super) fn decision(&mut self, record: &DecisionRecord) {
+        match record {
+            DecisionRecord::AgentSpawned(start) | DecisionRecord::SpawnFailed(start) => {
+                let says = |word: &str| start.recorded.iter().any(|it| it == word);
+                (self.turns, self.approvals) = (says("turns"), says("approvals"));
                 self.calls.clear();
                 self.asked.clear();
                 self.reported.text = None;
             }
-            "turn_started" => {
-                let id = fields.get("turn").and_then(Value::str);
-                self.turn = id.and_then(|id| id.parse().ok());
+            DecisionRecord::TurnStarted(started) => {
+                self.turn = started.turn;
                 self.reported = Reported::default();
             }
             _ => {}
@@ -115,18 +115,19 @@ impl SessionView {
     }
 
     /// Takes a record about the session itself; the event that it tells, with its turn.
-    pub(super) fn own(&mut self, record: &Record<'_>) -> Option<(EventKind, Option<TurnId>)> {
-        let Record::Decision { message, fields, .. } = record else { return None };
-        if !is_of_session(message) {
-            return None;
-        }
-        let mut event = record.event()?;
-        let mut turn = self.turn.filter(|_| message == "turn_started");
+    pub(super) fn own(
+        &mut self,
+        record: &DecisionRecord,
+        mut event: EventKind,
+    ) -> (EventKind, Option<TurnId>) {
+        let turn = match record {
+            DecisionRecord::TurnStarted(started) => started.turn,
+            DecisionRecord::TurnEnded(ended) => ended.turn,
+            _ => None,
+        };
         if let EventKind::TurnEnded { text, usage, duration_ms, end } = &mut event {
-            let id = fields.get("turn").and_then(Value::str).and_then(|id| id.parse().ok());
-            turn = id;
             // A prompt that never got its turn has nothing to report.
-            if self.turn.take_if(|on| Some(*on) == id).is_some() {
+            if self.turn.take_if(|on| Some(*on) == turn).is_some() {
                 let reported = std::mem::take(&mut self.reported);
                 let is_answer = !matches!(end, TurnEnd::Failed { .. });
                 *text = text.take().or(reported.text).filter(|_| is_answer);
@@ -134,7 +135,7 @@ impl SessionView {
                 *duration_ms = duration_ms.or(reported.duration_ms);
             }
         }
-        Some((event, turn))
+        (event, turn)
     }
 
     /// The agent's word that it is done, which need not be the end of the turn.
@@ -161,11 +162,6 @@ fn add(before: Option<Usage>, more: Option<Usage>) -> Option<Usage> {
         }
         (before, more) => more.or(before),
     }
-}
-
-/// Whether a list of words has this one.
-fn has(list: Value<'_>, word: &[u8]) -> bool {
-    memchr::memmem::find(list.raw(), word).is_some()
 }
 
 fn push<T>(list: &mut VecDeque<T>, what: T) {

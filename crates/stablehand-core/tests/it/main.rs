@@ -4,6 +4,7 @@
 
 mod events;
 mod hooks;
+mod log;
 mod redact;
 mod replay;
 #[cfg(feature = "schema")]

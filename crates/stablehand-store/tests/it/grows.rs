@@ -1,10 +1,11 @@
 //! The index against real files: what is in it after which change of the logs.
 
 use crate::support::{Any, found, write};
+use stablehand_core::record::DecisionKind;
 use stablehand_store::{Budget, Store};
 
 const LOG: &str = concat!(
-    r#"{"time":"1970-01-01T00:00:01.000Z","level":"DEBUG","msg":"log_opened","ts":1000,"v":1,"log":"l1","program":"stablehand","version":"0.1.0","dialect":"cursor"}"#,
+    r#"{"time":"1970-01-01T00:00:01.000Z","level":"DEBUG","msg":"OPENED","ts":1000,"v":1,"log":"l1","program":"stablehand","version":"0.1.0","dialect":"cursor"}"#,
     "\n",
     r#"{"time":"1970-01-01T00:00:01.000Z","level":"INFO","msg":"agent_spawned","ts":1000,"run":"r1","agent":"cursor","cwd":"/home/rider/hay"}"#,
     "\n",
@@ -23,12 +24,13 @@ const LOG: &str = concat!(
 #[test]
 fn a_log_is_found_grows_and_goes() -> Any {
     let folder = tempfile::tempdir()?;
-    let half = LOG.len() / 2;
-    write(folder.path(), "a.jsonl", LOG.get(..half).unwrap_or_default())?;
+    let log = LOG.replace("OPENED", DecisionKind::LogOpened.name());
+    let half = log.len() / 2;
+    write(folder.path(), "a.jsonl", log.get(..half).unwrap_or_default())?;
     let mut store = Store::open(folder.path())?;
     assert_eq!(store.refresh(Budget::UNLIMITED)?.indexed, 1);
     assert_eq!(found(&store, "twelve")?, 0);
-    write(folder.path(), "a.jsonl", LOG)?;
+    write(folder.path(), "a.jsonl", &log)?;
     store.refresh(Budget::UNLIMITED)?;
     assert_eq!(found(&store, "twelve")?, 1);
     let row: (String, String, String, i64) = store.database().query_row(

@@ -109,7 +109,7 @@ fn what_is_no_log_does_no_harm() -> Any {
     let folder = tempfile::tempdir()?;
     write(folder.path(), "good.jsonl", &log("l1", 1, 1, 2))?;
     write(folder.path(), "empty.jsonl", "")?;
-    write(folder.path(), "no-newline.jsonl", r#"{"msg":"log_opened","ts":1"#)?;
+    write(folder.path(), "no-newline.jsonl", log("l3", 1, 1, 2).get(..90).unwrap_or_default())?;
     write(folder.path(), "text.jsonl", "hello\nthere\n")?;
     write(folder.path(), "notes.txt", &log("l2", 1, 1, 1))?;
     std::fs::write(folder.path().join("bytes.jsonl"), [0, 159, 146, 150, 10, 255, 10])?;

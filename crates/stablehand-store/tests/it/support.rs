@@ -1,5 +1,6 @@
 //! Logs for tests, and what an index has to have in the end.
 
+use stablehand_core::record::DecisionKind;
 use stablehand_store::{Budget, Store};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -30,7 +31,8 @@ pub(crate) fn log(id: &str, second: u64, runs: u32, calls: u32) -> String {
         );
     };
     line(format!(
-        r#""msg":"log_opened","ts":TS,"v":1,"log":"{id}","program":"stablehand","version":"0.1.0","dialect":"cursor""#
+        r#""msg":"{}","ts":TS,"v":1,"log":"{id}","program":"stablehand","version":"0.1.0","dialect":"cursor""#,
+        DecisionKind::LogOpened.name()
     ));
     for run in 0..runs {
         line(format!(

@@ -3,6 +3,7 @@
 //! whoever has all of it at once.
 
 use crate::support::{Any, Chance, assert_same, found, fresh, log, same};
+use stablehand_core::record::DecisionKind;
 use stablehand_store::{Budget, Store};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -54,7 +55,7 @@ fn small() -> String {
 
 /// The same in as few bytes as can be, for tests that look at every one of them.
 const TINY: &str = concat!(
-    r#"{"msg":"log_opened","ts":1,"v":1,"log":"l1","dialect":"cursor"}"#,
+    r#"{"msg":"OPENED","ts":1,"v":1,"log":"l1","dialect":"cursor"}"#,
     "\n",
     r#"{"msg":"agent_spawned","ts":2,"run":"r1"}"#,
     "\n",
@@ -69,6 +70,10 @@ const TINY: &str = concat!(
     r#"{"msg":"run_ended","ts":7,"outcome":"success"}"#,
     "\n",
 );
+
+fn tiny() -> String {
+    TINY.replace("OPENED", DecisionKind::LogOpened.name())
+}
 
 /// The file has just this, as if it had never been longer.
 fn begin(path: &Path, bytes: &[u8]) -> Any {
@@ -96,7 +101,8 @@ fn append(path: &Path, bytes: &[u8]) -> Any {
 fn a_log_that_is_cut_at_any_byte_and_goes_on() -> Any {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("a.jsonl");
-    let whole = TINY.as_bytes();
+    let tiny = tiny();
+    let whole = tiny.as_bytes();
     begin(&path, whole)?;
     let mut store = marked(folder.path())?;
     store.refresh(Budget::UNLIMITED)?;
@@ -119,9 +125,10 @@ fn a_log_that_is_cut_at_any_byte_and_goes_on() -> Any {
 fn a_log_that_is_torn_at_any_byte_and_written_on() -> Any {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("a.jsonl");
-    let first_line = TINY.find('\n').unwrap_or_default();
-    let second_run = TINY.rfind(r#"{"msg":"agent_spawned""#).unwrap_or_default();
-    let whole = TINY.as_bytes();
+    let tiny = tiny();
+    let first_line = tiny.find('\n').unwrap_or_default();
+    let second_run = tiny.rfind(r#"{"msg":"agent_spawned""#).unwrap_or_default();
+    let whole = tiny.as_bytes();
     let mut store = marked(folder.path())?;
     // A power cut took the end of the first run; somebody wrote on behind what was left, on the same
     // line or on the next. At every other byte, for the time that it takes.
@@ -203,7 +210,8 @@ fn records_of_others_cost_none_of_ours() -> Any {
             append(&path, tail)?;
             store.refresh(Budget::UNLIMITED)?;
             // Behind the beginning of another log the lines are those of another agent.
-            let is_ours = !strange.windows(10).any(|part| part == b"log_opened");
+            let is_ours =
+                !strange.windows(10).any(|part| part == DecisionKind::LogOpened.name().as_bytes());
             let commands = found(&store, "hay0")?;
             assert!(commands >= 2 || !is_ours, "{}", String::from_utf8_lossy(strange));
             if at % 4 == 0 {

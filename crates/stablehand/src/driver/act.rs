@@ -1,6 +1,6 @@
 //! Carrying out what was decided: by the monitor, by a person, by the end of the process.
 
-use super::stop::{Stage, StopReason};
+use super::stop::StopReason;
 use super::{CLEAN_MAX, DRAIN_IDLE, DRAIN_MAX, Driver, POLITE, Phase, RunSpec, notes};
 use crate::keeper::Order;
 use crate::lease::{Lease, LeaseError};
@@ -13,7 +13,7 @@ use stablehand_core::Moment;
 use stablehand_core::event::{EventKind, Health, Outcome};
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::{Action, Input, Judgement};
-use stablehand_core::record::Level;
+use stablehand_core::record::{DecisionRecord, NoFields, StopStage};
 use std::time::Duration;
 
 /// How long the tree is watched when the monitor asks whether it is busy.
@@ -54,47 +54,37 @@ impl Driver<'_> {
         match action {
             Action::Health { from, to, why } => {
                 let event = EventKind::HealthChanged { from, to, why, evidence: None };
-                log.decide_known(Level::Debug, "health_changed", &notes::Nothing {}, Some(&event));
+                log.decide_known(DecisionRecord::HealthChanged(NoFields {}), Some(&event));
             }
             Action::Waiting { silence, open, why } => {
-                log.decide_known(
-                    Level::Debug,
-                    "verdict_waiting",
-                    &notes::waiting(silence, &open, &why),
-                    None,
-                );
+                log.decide_known(notes::waiting(silence, &open, why), None);
             }
             Action::LimitsMoved { by, cause, why } => {
-                log.decide(
-                    Level::Info,
-                    "limits_moved",
-                    &notes::limits_moved(by, cause, &why),
-                    None,
-                );
+                log.decide(notes::limits_moved(by, cause, why), None);
             }
             Action::ToolOpened(tool) => {
-                log.decide_known(Level::Debug, "tool_call_opened", &notes::opened(&tool), None);
+                log.decide_known(notes::opened(&tool), None);
                 // The decision to wait for it is a decision, too; in the rhythm of the others.
                 let rhythm = self.spec.limits.waiting_interval;
                 if self.waiting_noted.is_none_or(|noted| now.since(noted) >= rhythm) {
                     self.waiting_noted = Some(now);
                     let why = notes::why_wait(&tool);
                     let open = [tool];
-                    let fields = notes::waiting(Duration::ZERO, &open, &why);
-                    log.decide_known(Level::Debug, "verdict_waiting", &fields, None);
+                    log.decide_known(notes::waiting(Duration::ZERO, &open, why), None);
                 }
             }
             Action::ToolClosed { call, presumed, elapsed, outcome } => {
-                let fields = notes::closed(&call, presumed, elapsed, outcome.as_ref());
                 // Only what went wrong is told in the agent's words.
-                if matches!(outcome, None | Some(Outcome::Success)) {
-                    log.decide_known(Level::Debug, "tool_call_completed", &fields, None);
+                let went_well = matches!(outcome, None | Some(Outcome::Success));
+                let closed = notes::closed(call, presumed, elapsed, outcome);
+                if went_well {
+                    log.decide_known(closed, None);
                 } else {
-                    log.decide(Level::Debug, "tool_call_completed", &fields, None);
+                    log.decide(closed, None);
                 }
             }
             Action::AskWitness => {
-                log.decide(Level::Debug, "witness_asked", &notes::Nothing {}, None);
+                log.decide(DecisionRecord::WitnessAsked(NoFields {}), None);
                 let rows = self.whole_tree();
                 self.sample = Some(Sample {
                     began: now,
@@ -104,20 +94,19 @@ impl Driver<'_> {
                 });
             }
             Action::StopBackground { pids } => {
-                log.decide(Level::Warn, "background_stopped", &notes::background(&pids), None);
+                log.decide(notes::background(&pids), None);
                 for pid in pids {
                     let _lost_keeper_reports_itself = self.keeper.order(Order::KillGroup { pid });
                 }
             }
             Action::SoftStop { verdict, why } => {
-                log.decide(Level::Warn, "limit_reached", &notes::soft_stop(verdict, &why), None);
+                log.decide(notes::soft_stop(verdict, why), None);
             }
             Action::Livelock { period, rounds, command } => {
-                let fields = notes::livelock(period, rounds, &command);
-                log.decide(Level::Warn, "livelock_suspected", &fields, None);
+                log.decide(notes::livelock(period, rounds, command), None);
             }
             Action::ExitOverdue => {
-                log.decide(Level::Info, "exit_overdue", &notes::exit_overdue(), None);
+                log.decide(notes::exit_overdue(), None);
                 self.stop.begin(StopReason::ExitOverdue, now);
             }
             Action::Verdict(judgement) => self.judged(*judgement, now),
@@ -137,13 +126,11 @@ impl Driver<'_> {
             why: judgement.text.clone(),
             evidence: Some(Box::new(judgement.evidence.clone())),
         };
-        let message = if judgement.kind.is_limit() { "limit_reached" } else { "hang_detected" };
-        let fields = notes::verdict(&judgement, self.monitor.last_event(), of_monitor);
-        self.log.decide(Level::Error, message, &fields, Some(&event));
+        let verdict = notes::verdict(&judgement, self.monitor.last_event(), of_monitor);
+        self.log.decide(verdict, Some(&event));
         self.log.sync();
         if self.spec.observe_only {
-            let fields = notes::would_have_killed(&judgement);
-            self.log.decide(Level::Warn, "would_have_killed", &fields, None);
+            self.log.decide(notes::would_have_killed(&judgement), None);
             self.monitor.resume_after_verdict(now);
         } else {
             if !self.cancel_turns(&judgement, now) {
@@ -204,10 +191,7 @@ impl Driver<'_> {
         let left = tree::descendants(self.keeper.pid());
         self.stamp(now);
         let reason = self.stop.reason().map(StopReason::text).unwrap_or_default();
-        let fields = notes::killed(stage, &reason, &left);
-        // An agent that goes when asked is nothing to shout about.
-        let level = if stage == Stage::Interrupt { Level::Info } else { Level::Warn };
-        self.log.decide(level, "agent_killed", &fields, None);
+        self.log.decide(notes::killed(stage, reason, left), None);
         self.turn_hooks_down();
         // Not in the agent's tree, so no signal to that reaches them.
         self.kill_commands();
@@ -218,11 +202,11 @@ impl Driver<'_> {
         // cannot keep itself from it: where hooks hold the agent, it is asked alone.
         let alone = self.hooks.is_some() && self.spec.approvals.judge();
         let order = match stage {
-            Stage::Interrupt if alone => Order::InterruptAgent,
-            Stage::Terminate if alone => Order::TerminateAgent,
-            Stage::Interrupt => Order::Interrupt,
-            Stage::Terminate => Order::Terminate,
-            Stage::Kill => {
+            StopStage::Interrupt if alone => Order::InterruptAgent,
+            StopStage::Terminate if alone => Order::TerminateAgent,
+            StopStage::Interrupt => Order::Interrupt,
+            StopStage::Terminate => Order::Terminate,
+            StopStage::Kill => {
                 self.phase = Phase::Cleaning { since: now };
                 Order::KillTree { polite: Duration::ZERO }
             }
@@ -245,8 +229,7 @@ impl Driver<'_> {
                 let _reported = self.keeper.order(Order::KillTree { polite: POLITE });
             }
             Phase::Cleaning { .. } => {
-                let fields = notes::not_clean(&tree::descendants(self.keeper.pid()));
-                self.log.decide(Level::Error, "tree_not_empty", &fields, None);
+                self.log.decide(notes::not_clean(tree::descendants(self.keeper.pid())), None);
                 self.survivors = tree::descendants(self.keeper.pid());
                 self.phase = Phase::Over;
             }
@@ -277,7 +260,7 @@ impl Driver<'_> {
     pub(super) fn session_started(&mut self) {
         self.facts.session_is_new = false;
         let Some(session) = self.facts.session.clone() else { return };
-        self.log.decide(Level::Info, "session_started", &notes::session(&self.facts), None);
+        self.log.decide(notes::session(&self.facts), None);
         self.log.sync();
         if self.spec.resumed_from.as_ref() != Some(&session) {
             self.take_lease(&session);
@@ -309,8 +292,7 @@ impl Driver<'_> {
         evidence.processes = self.whole_tree();
         evidence.pipe_unread = self.stdout.fd().and_then(notes::unread);
         evidence.screen = self.screen_lines();
-        let fields = notes::dump(self.monitor.health(), &evidence);
-        self.log.decide(Level::Warn, "state_dump", &fields, None);
+        self.log.decide(notes::dump(self.monitor.health(), evidence), None);
         self.log.flush();
     }
 }
@@ -336,13 +318,11 @@ fn lease_of(
     match Lease::take(folder, &spec.agent, session) {
         Ok(lease) => Ok(Some((session.clone(), lease))),
         Err(error @ LeaseError::Taken { .. }) => {
-            let fields = serde_json::json!({ "text": error.to_string() });
-            log.decide(Level::Error, "session_taken", &fields, None);
+            log.decide(DecisionRecord::SessionTaken(error.to_string().into()), None);
             Err(error)
         }
         Err(error) => {
-            let fields = serde_json::json!({ "text": error.to_string() });
-            log.decide(Level::Warn, "lease_failed", &fields, None);
+            log.decide(DecisionRecord::LeaseFailed(error.to_string().into()), None);
             Ok(None)
         }
     }

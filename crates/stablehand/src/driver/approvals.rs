@@ -8,13 +8,15 @@
 
 use super::Driver;
 use crate::gate::{Attendance, Gate};
-use serde_json::{Value, json};
+use serde_json::Value;
 use stablehand_core::Moment;
 use stablehand_core::actor::{Actor, ActorKind};
 use stablehand_core::event::{Choice, EventKind, Tool};
 use stablehand_core::id::CallId;
 use stablehand_core::monitor::Input;
-use stablehand_core::record::Level;
+use stablehand_core::record::{
+    AnswerRefused, ApprovalRequested, ApprovalResolved, LeftAlone, PolicyDecided,
+};
 use stablehand_core::speak::{Answer, Unanswerable};
 use stablehand_policy::{Action, Decision};
 use std::sync::Arc;
@@ -175,8 +177,7 @@ impl Driver<'_> {
     /// Puts a question on record, for all who show it: the one event of it.
     pub(super) fn announce(&mut self, asked: &Asked<'_>, waits: bool, why: Option<&str>) {
         let event = asked.event(waits, why);
-        let fields = json!({ "id": asked.id });
-        self.log.decide(Level::Debug, "approval_requested", &fields, Some(&event));
+        self.log.decide(ApprovalRequested { id: asked.id.to_owned() }, Some(&event));
     }
 
     /// Carries out what the policy says, and puts it on record first.
@@ -191,8 +192,12 @@ impl Driver<'_> {
             decision.action == Action::Ask && matches!(attendance, Attendance::Person { .. });
         let why = is_for_person.then_some(decision.reason.as_str());
         self.announce(asked, is_for_person, why);
-        let fields = json!({ "id": asked.id, "decision": decision });
-        self.log.decide(Level::Info, "policy_decided", &fields, None);
+        let decided = PolicyDecided {
+            id: asked.id.to_owned(),
+            method: None,
+            decision: Some(decision.clone()),
+        };
+        self.log.decide(decided, None);
         let by = decided_by(decision);
         let answer = |action| match action {
             Action::Allow => Answer::Allow,
@@ -217,9 +222,8 @@ impl Driver<'_> {
             Approvals::Allow | Approvals::Deny => return,
         }
         let waiting = std::mem::take(&mut self.questions.waiting);
-        let text = "nobody is there to answer questions any more";
-        let fields = json!({ "waiting": waiting.len(), "text": text });
-        self.log.decide(Level::Info, "left_alone", &fields, None);
+        let text = "nobody is there to answer questions any more".to_owned();
+        self.log.decide(LeftAlone { waiting: waiting.len() as u64, text }, None);
         for open in waiting {
             self.answer(&open.id, open.asker, &open.otherwise, &ActorKind::Unattended.into());
         }
@@ -303,14 +307,14 @@ impl Driver<'_> {
             }
             Err(error) => {
                 self.requests.board().still_waits(id);
-                let fields = json!({
-                    "id": id,
-                    "choice": answer.word(),
-                    "by": by.by,
-                    "via": by.via,
-                    "text": error.to_string(),
-                });
-                self.log.decide(Level::Warn, "answer_refused", &fields, None);
+                let refused = AnswerRefused {
+                    id: id.to_owned(),
+                    choice: answer.word().to_owned(),
+                    by: Some(by.to_string()),
+                    via: by.via.clone(),
+                    text: error.to_string(),
+                };
+                self.log.decide(refused, None);
             }
         }
     }
@@ -318,13 +322,15 @@ impl Driver<'_> {
     /// Puts on record what became of a question.
     pub(super) fn resolved(&mut self, id: &str, choice: Choice, by: &Actor, message: Option<&str>) {
         self.requests.board().answered(id, by);
-        let mut fields = json!({ "id": id, "choice": choice, "by": by.by, "message": message });
-        if let Some(via) = &by.via {
-            fields["via"] = via.as_str().into();
-        }
-        let (id, by) = (id.to_owned(), by.clone());
-        let event = EventKind::ApprovalResolved { id, choice, by };
-        self.log.decide(Level::Info, "approval_resolved", &fields, Some(&event));
+        let record = ApprovalResolved {
+            id: id.to_owned(),
+            choice: choice.to_string(),
+            by: by.to_string(),
+            via: by.via.clone(),
+            message: message.map(str::to_owned),
+        };
+        let event = EventKind::ApprovalResolved { id: id.to_owned(), choice, by: by.clone() };
+        self.log.decide(record, Some(&event));
     }
 
     /// The answer in the words of whoever asked.

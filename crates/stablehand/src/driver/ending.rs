@@ -8,7 +8,6 @@ use crate::agent::ExitMeaning;
 use crate::continuation::{Continuations, Continued};
 use crate::keeper::SpawnError;
 use crate::log::{Fill, Log};
-use serde_json::json;
 use stablehand_core::Depth;
 use stablehand_core::Dialect;
 use stablehand_core::event::{
@@ -17,7 +16,7 @@ use stablehand_core::event::{
 };
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Judgement;
-use stablehand_core::record::{Level, Record};
+use stablehand_core::record::{AgentExited, Record, RunEnded};
 use stablehand_core::replay::EventReader;
 use stablehand_core::speak::Prompt;
 use stablehand_core::time::millis;
@@ -250,14 +249,14 @@ impl RunReport {
                 forced: self.forced,
                 leaked: u32::try_from(self.leaked.len()).unwrap_or(u32::MAX),
             };
-            let fields = json!({
-                "exit_code": code,
-                "signal": signal,
-                "forced": self.forced,
-                "leaked": self.leaked,
-                "survivors": self.survivors,
-            });
-            log.decide(Level::Info, "agent_exited", &fields, Some(&event));
+            let exited = AgentExited {
+                exit_code: code,
+                signal,
+                forced: self.forced,
+                leaked: self.leaked.clone(),
+                survivors: self.survivors.clone(),
+            };
+            log.decide(exited, Some(&event));
         }
         let event = EventKind::RunEnded {
             end: self.end.end,
@@ -270,21 +269,21 @@ impl RunReport {
             },
             again: self.again,
         };
-        let fields = json!({
-            "outcome": self.end.end,
-            "ended_by": self.end.by,
-            "exit_code": super::exit_code(self.end),
-            "session_id": self.session,
-            "failure": self.error.as_ref().map(|(failure, _)| failure),
-            "verdict": self.verdict.as_ref().map(|verdict| verdict.kind),
-            "forced": self.forced,
-            "elapsed_ms": millis(self.elapsed),
-            "stdout_bytes": self.bytes,
-            "usage": self.usage,
-            "last_text": self.last_text,
-            "text": self.summary(),
-        });
-        log.decide(Level::Info, "run_ended", &fields, Some(&event));
+        let ended = RunEnded {
+            outcome: Some(self.end.end.into()),
+            ended_by: Some(self.end.by.into()),
+            exit_code: Some(super::exit_code(self.end).into()),
+            session_id: self.session.clone(),
+            failure: self.error.as_ref().map(|(failure, _)| (*failure).into()),
+            verdict: self.verdict.as_ref().map(|verdict| verdict.kind.into()),
+            forced: self.forced,
+            elapsed_ms: Some(millis(self.elapsed)),
+            stdout_bytes: Some(self.bytes),
+            usage: self.usage,
+            last_text: self.last_text.clone(),
+            text: Some(self.summary()),
+        };
+        log.decide(ended, Some(&event));
         log.sync();
     }
 

@@ -32,7 +32,10 @@ use stablehand_core::actor::ActorKind;
 use stablehand_core::event::{EventKind, ItemBody, Tool, ToolInput, ToolKind};
 use stablehand_core::hook::{Hooks, Reply, Role};
 use stablehand_core::monitor::Input;
-use stablehand_core::record::Level;
+use stablehand_core::record::{
+    DecisionRecord, HookAnswered, HookPermitted, HookReceived, HooksInstalled, HooksMissing,
+    HooksRemoved, HooksTried, ToolNotAsked,
+};
 use stablehand_core::speak::{Answer, Unanswerable};
 use stablehand_core::text::excerpt;
 use stablehand_policy::Action;
@@ -147,8 +150,8 @@ pub(super) fn open(spec: &RunSpec, log: &mut Log) -> Result<Option<HookServer>, 
         })?;
         let took = trial::denial_bites(&mut exchange, hooks, event, command, &wanted.variables())
             .map_err(|source| failed("the hook command does not hold the agent", source))?;
-        let fields = json!({ "hook": event, "took_us": u64::try_from(took.as_micros()).ok() });
-        log.decide(Level::Debug, "hooks_tried", &fields, None);
+        let took_us = u64::try_from(took.as_micros()).ok();
+        log.decide(HooksTried { hook: event.clone(), took_us }, None);
     }
     Ok(Some(HookServer {
         exchange,
@@ -173,19 +176,19 @@ fn put_in(install: &HookInstall, log: &mut Log) -> Result<Installation, SpawnErr
     let installation = Installation::begin(&install.target, &install.plan, &install.state)
         .map_err(|error| failed(std::io::Error::other(crate::error_chain(&error))))?;
     let path = installation.path();
-    let fields = json!({
-        "path": path.to_string_lossy(),
-        "covered": installation.is_covered(),
-        "repaired": installation.repaired.map(|change| format!("{change:?}").to_lowercase()),
-    });
-    log.decide(Level::Info, "hooks_installed", &fields, None);
+    let installed = HooksInstalled {
+        path: path.to_string_lossy().into_owned(),
+        covered: installation.is_covered(),
+        repaired: installation.repaired.map(|change| format!("{change:?}").to_lowercase()),
+    };
+    log.decide(installed, None);
     for finding in &installation.findings {
         let text = format!("{}:{}: {}", path.display(), finding.line, finding.text);
         if finding.voids {
             let text = format!("{text}; the agent would run none of its hooks");
             return Err(failed(std::io::Error::other(text)));
         }
-        log.decide(Level::Warn, "hooks_odd", &json!({ "text": text }), None);
+        log.decide(DecisionRecord::HooksOdd(text.into()), None);
     }
     Ok(installation)
 }
@@ -287,7 +290,7 @@ impl Driver<'_> {
         self.stamp(now);
         for why in news.refused {
             let text = format!("a hook was not listened to: {why}");
-            self.log.decide(Level::Warn, "hook_refused", &json!({ "text": text }), None);
+            self.log.decide(DecisionRecord::HookRefused(text.into()), None);
         }
         for number in news.gone {
             self.hook_went_away(number);
@@ -321,7 +324,7 @@ impl Driver<'_> {
             let why = format!("no hook of {agent} is called `{event}`");
             let text = format!("a hook was not listened to: {why}");
             server.exchange.answer(call.number, &Response::refusal(why));
-            return self.log.decide(Level::Warn, "hook_refused", &json!({ "text": text }), None);
+            return self.log.decide(DecisionRecord::HookRefused(text.into()), None);
         };
         server.heard += 1;
         // At the moment of the record that says so.
@@ -336,20 +339,20 @@ impl Driver<'_> {
             tool: tool.map(|tool| tool.call.clone()).filter(|call| !call.0.is_empty()),
             payload: recorded(payload.as_ref().ok(), &call.payload),
         };
-        let fields = json!({
-            "agent": call.agent,
-            "hook": call.event,
-            "number": call.number,
-            "bytes": call.payload.len(),
-        });
-        self.log.decide(Level::Debug, "hook_received", &fields, Some(&event));
+        let received = HookReceived {
+            agent: call.agent.clone(),
+            hook: call.event.clone(),
+            number: call.number,
+            bytes: call.payload.len() as u64,
+        };
+        self.log.decide(received, Some(&event));
         let heard = match heard {
             Ok(heard) => heard,
             Err(error) => {
                 let reason =
                     format!("denied by stablehand: the hook's payload is no JSON: {error}");
                 let text = format!("the payload of {} is no JSON: {error}", call.event);
-                self.log.decide(Level::Warn, "hook_unreadable", &json!({ "text": text }), None);
+                self.log.decide(DecisionRecord::HookUnreadable(text.into()), None);
                 let reply =
                     if role.fails_closed() { Reply::Deny { reason } } else { Reply::Nothing };
                 return self.reply(hooks, call, &reply);
@@ -406,9 +409,9 @@ impl Driver<'_> {
         if let Some(permit) = permit
             && self.still_allowed(&permit, tool, arguments, cwd)
         {
-            let text = "the same call was allowed a moment ago";
-            let fields = json!({ "hook": call.event, "number": call.number, "text": text });
-            self.log.decide(Level::Debug, "hook_permitted", &fields, None);
+            let text = "the same call was allowed a moment ago".to_owned();
+            let (hook, number) = (call.event.clone(), call.number);
+            self.log.decide(HookPermitted { hook, number, text }, None);
             return self.reply(hooks, call, &Reply::Allow { input: None });
         }
         let Some(server) = &mut self.hooks else { return };
@@ -458,8 +461,8 @@ impl Driver<'_> {
     fn reply(&mut self, hooks: &'static dyn Hooks, call: &Incoming, reply: &Reply) {
         let said = Response::of(hooks.answer(&call.event, reply));
         if !matches!(reply, Reply::Nothing | Reply::Allow { input: None }) {
-            let fields = json!({ "hook": call.event, "number": call.number, "reply": told(reply) });
-            self.log.decide(Level::Info, "hook_answered", &fields, None);
+            let (hook, number) = (call.event.clone(), call.number);
+            self.log.decide(HookAnswered { hook, number, reply: reply.into() }, None);
         }
         // On record before the agent can act on it.
         self.log.flush();
@@ -532,9 +535,8 @@ impl Driver<'_> {
         let path = installation.path().to_owned();
         match installation.end() {
             Ok(ending) => {
-                let path = path.to_string_lossy();
-                let fields = json!({ "path": path, "ending": format!("{ending:?}") });
-                self.log.decide(Level::Info, "hooks_removed", &fields, None);
+                let path = path.to_string_lossy().into_owned();
+                self.log.decide(HooksRemoved { path, ending: format!("{ending:?}") }, None);
             }
             Err(error) => {
                 let text = format!(
@@ -542,7 +544,7 @@ impl Driver<'_> {
                     path.display(),
                     crate::error_chain(&error)
                 );
-                self.log.decide(Level::Error, "hooks_left", &json!({ "text": text }), None);
+                self.log.decide(DecisionRecord::HooksLeft(text.into()), None);
             }
         }
     }
@@ -561,7 +563,7 @@ impl Driver<'_> {
                 "the agent {began} and has called no hook: nothing would hold it, so it is stopped"
             );
             self.stamp(now);
-            self.log.decide(Level::Error, "hooks_inactive", &json!({ "text": text }), None);
+            self.log.decide(DecisionRecord::HooksInactive(text.into()), None);
             self.stop.kill(StopReason::HooksInactive, now);
             return;
         }
@@ -584,8 +586,7 @@ impl Driver<'_> {
                 excerpt(tool.name.as_bytes(), 60),
                 excerpt(tool.headline().as_bytes(), 200)
             );
-            let fields = json!({ "call_id": tool.call, "text": text });
-            self.log.decide(Level::Warn, "tool_not_asked", &fields, None);
+            self.log.decide(ToolNotAsked { call_id: tool.call, decision: None, text }, None);
         }
     }
 
@@ -609,8 +610,8 @@ impl Driver<'_> {
             "our hooks are no longer in `{}`: the agent may stop asking before it runs a tool",
             path.display()
         );
-        let fields = json!({ "path": path.to_string_lossy(), "text": text });
-        self.log.decide(Level::Warn, "hooks_missing", &fields, None);
+        let path = path.to_string_lossy().into_owned();
+        self.log.decide(HooksMissing { path, text }, None);
     }
 }
 
@@ -619,20 +620,5 @@ fn recorded(payload: Option<&Value>, bytes: &[u8]) -> Value {
     match payload {
         Some(payload) if bytes.len() <= MOST_RECORDED => payload.clone(),
         _ => json!({ "bytes": bytes.len(), "excerpt": excerpt(bytes, EXCERPT) }),
-    }
-}
-
-/// What a caller was told, for the record.
-fn told(reply: &Reply) -> Value {
-    match reply {
-        Reply::Nothing => json!("nothing"),
-        Reply::Allow { input } => json!({ "allow": true, "input": input }),
-        Reply::Deny { reason } => json!({ "deny": reason }),
-        Reply::Inform { context, env } => {
-            // The values of variables may be secret.
-            let names: Vec<_> = env.iter().map(|(name, _)| name).collect();
-            json!({ "context": context, "env": names })
-        }
-        Reply::GoOn { prompt } => json!({ "go_on": prompt }),
     }
 }

@@ -7,7 +7,6 @@
 use super::{Driver, notes};
 use stablehand_core::Moment;
 use stablehand_core::monitor::Input;
-use stablehand_core::record::Level;
 use std::time::Duration;
 
 /// A piece of a line on standard error is a sign of life no more often than this: dots that are
@@ -29,8 +28,8 @@ impl Driver<'_> {
     pub(super) fn tell(&mut self, input: Input<'_>, now: Moment) {
         self.act_at(now);
         self.stamp(now);
-        if let Some(fields) = notes::told(input) {
-            self.log.decide(Level::Debug, "monitor_told", &fields, None);
+        if let Some(told) = notes::told(input) {
+            self.log.decide(told, None);
         }
         self.monitor.handle(input, now, &mut self.actions);
         self.act_at(now);
@@ -48,7 +47,7 @@ impl Driver<'_> {
     pub(super) fn follow_wall_clock(&mut self) {
         if let Some(by_ms) = self.clock.take_step(self.mark) {
             // Still by the old time, so that whoever reads in order can follow.
-            self.log.decide(Level::Debug, "clock_stepped", &notes::stepped(by_ms), None);
+            self.log.decide(notes::stepped(by_ms), None);
         }
     }
 }

@@ -1,17 +1,20 @@
-//! The fields of decision records, in one place, as `docs/log-format.md` lists them.
+//! Makes decision records from what the driver knows, with the words that people read in them.
 
 use super::Facts;
 use super::RunSpec;
-use super::stop::Stage;
 use crate::agent;
 use crate::keeper::{Keeper, SpawnError, Transport};
 use serde::Serialize;
-use serde_json::{Value, json};
-use stablehand_core::event::{
-    Evidence, Health, OpenTool, Outcome, ProcessRow, ToolClass, VerdictKind,
-};
+use serde_json::Value;
+use stablehand_core::event::{Evidence, Health, OpenTool, Outcome, ProcessRow, VerdictKind};
 use stablehand_core::id::CallId;
 use stablehand_core::monitor::{Input, Judgement, Moved};
+use stablehand_core::record::{
+    AgentKilled, AskedToLeave, BackgroundStopped, ClockStepped, DecisionRecord, LimitsMoved,
+    LivelockSuspected, MonitorStarted, MonitorTold, OpenCall, PromptGiven, PromptTyped, RunStart,
+    SessionStarted, StateDump, StopStage, TerminalResized, ToolCallCompleted, ToolCallOpened,
+    TreeNotEmpty, VerdictReached, VerdictWaiting,
+};
 use stablehand_core::speak::Image;
 use stablehand_core::terminal::TerminalSize;
 use stablehand_core::text::excerpt;
@@ -19,10 +22,6 @@ use stablehand_core::time::{human, millis};
 use std::fmt::Write as _;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
-
-/// No fields.
-#[derive(Serialize)]
-pub(super) struct Nothing {}
 
 /// The word that a value is written as, for texts.
 pub(crate) fn word<T: Serialize>(value: &T) -> String {
@@ -39,38 +38,36 @@ fn folder(spec: &RunSpec) -> Option<String> {
     folder.map(|folder| folder.to_string_lossy().into_owned())
 }
 
-pub(super) fn spawned(spec: &RunSpec, keeper: &Keeper) -> Value {
-    let mut fields = json!({
-        "run": spec.run,
-        "agent": spec.agent,
-        "pid": keeper.agent_pid(),
-        "keeper_pid": keeper.pid(),
-        "argv": agent::redacted(&spec.launch),
-        "cwd": folder(spec),
-        "prompt_bytes": spec.prompt.len(),
-        "resumed_from": spec.resumed_from,
-    });
-    let recorded = recorded(spec);
-    if !recorded.is_empty() {
-        fields["recorded"] = recorded.into();
-    }
-    // Whoever replays the log has to draw on a screen of the same size.
-    if let (Transport::Pty { size }, Some(fields)) = (spec.launch.transport, fields.as_object_mut())
-    {
-        fields.insert("transport".into(), "pty".into());
-        fields.insert("cols".into(), size.cols().into());
-        fields.insert("rows".into(), size.rows().into());
-    }
-    fields
+pub(super) fn spawned(spec: &RunSpec, keeper: &Keeper) -> DecisionRecord {
+    // A replay has to draw on a screen of the same size.
+    let size = match spec.launch.transport {
+        Transport::Pty { size } => Some(size),
+        _ => None,
+    };
+    DecisionRecord::AgentSpawned(RunStart {
+        run: spec.run.clone(),
+        agent: spec.agent.clone(),
+        pid: Some(keeper.agent_pid()),
+        keeper_pid: Some(keeper.pid()),
+        argv: agent::redacted(&spec.launch),
+        cwd: folder(spec),
+        prompt_bytes: Some(spec.prompt.len() as u64),
+        resumed_from: spec.resumed_from.clone(),
+        transport: size.map(|_| "pty".to_owned()),
+        cols: size.map(TerminalSize::cols),
+        rows: size.map(TerminalSize::rows),
+        recorded: recorded(spec),
+        text: None,
+    })
 }
 
 /// What of a session the records of this run tell, and not the agent's stream: a client of the agent's
 /// prompts it and answers it without us.
-fn recorded(spec: &RunSpec) -> Vec<&'static str> {
+fn recorded(spec: &RunSpec) -> Vec<String> {
     match (spec.is_relayed, &spec.talk) {
         (true, _) => Vec::new(),
-        (false, None) => vec!["turns"],
-        (false, Some(_)) => vec!["turns", "approvals"],
+        (false, None) => vec!["turns".to_owned()],
+        (false, Some(_)) => vec!["turns".to_owned(), "approvals".to_owned()],
     }
 }
 
@@ -78,39 +75,35 @@ fn recorded(spec: &RunSpec) -> Vec<&'static str> {
 const PROMPT: usize = 256 << 10;
 
 /// What the agent is asked; few agents repeat it.
-pub(super) fn prompt(text: &str, images: &[Image]) -> Value {
+pub(super) fn prompt(text: &str, images: &[Image]) -> PromptGiven {
     let kept = text.get(..text.floor_char_boundary(PROMPT)).unwrap_or_default();
-    let mut fields = json!({ "bytes": text.len(), "text": kept });
-    if kept.len() < text.len() {
-        fields["cut"] = true.into();
+    PromptGiven {
+        bytes: text.len() as u64,
+        text: Some(kept.to_owned()),
+        cut: kept.len() < text.len(),
+        images: images.iter().map(|image| image.mime.clone()).collect(),
     }
-    if !images.is_empty() {
-        fields["images"] = images.iter().map(|image| image.mime.as_str()).collect();
-    }
-    fields
 }
 
 /// What the monitor judges by, so that it can judge the log again.
-pub(super) fn monitored(spec: &RunSpec) -> Value {
-    json!({ "limits": spec.limits, "observe_only": spec.observe_only })
+pub(super) fn monitored(spec: &RunSpec) -> MonitorStarted {
+    MonitorStarted { limits: Some(Box::new(spec.limits.clone())), observe_only: spec.observe_only }
 }
 
 /// What the monitor is told, as far as no other record says it.
-pub(super) fn told(input: Input<'_>) -> Option<Value> {
-    let switch = |what: &str, on: bool| Some(json!({ "what": what, "on": on }));
+pub(super) fn told(input: Input<'_>) -> Option<MonitorTold> {
     match input {
-        Input::Backpressure(on) => switch("backpressure", on),
-        Input::ApprovalPending(on) => switch("approval", on),
-        Input::Resting(on) => switch("resting", on),
-        Input::Prompted => Some(json!({ "what": "prompted" })),
-        Input::Heard => Some(json!({ "what": "heard" })),
-        Input::SideChannel => Some(json!({ "what": "side_channel" })),
-        Input::Witness { tree_cpu, window, other_activity } => Some(json!({
-            "what": "witness",
-            "cpu_ms": millis(tree_cpu),
-            "window_ms": millis(window),
-            "other_activity": other_activity,
-        })),
+        Input::Backpressure(on) => Some(MonitorTold::Backpressure { on }),
+        Input::ApprovalPending(on) => Some(MonitorTold::Approval { on }),
+        Input::Resting(on) => Some(MonitorTold::Resting { on }),
+        Input::Prompted => Some(MonitorTold::Prompted),
+        Input::Heard => Some(MonitorTold::Heard),
+        Input::SideChannel => Some(MonitorTold::SideChannel),
+        Input::Witness { tree_cpu, window, other_activity } => Some(MonitorTold::Witness {
+            cpu_ms: millis(tree_cpu),
+            window_ms: millis(window),
+            other_activity,
+        }),
         // `limits_moved`, `health_changed` to `ended`, whatever a tick brings about, raw records.
         Input::Gap(_)
         | Input::Suspended(_)
@@ -120,89 +113,55 @@ pub(super) fn told(input: Input<'_>) -> Option<Value> {
     }
 }
 
-pub(super) fn stepped(by_ms: i64) -> Value {
-    json!({ "by_ms": by_ms, "text": format!("the wall clock was set by {by_ms} ms") })
+pub(super) fn stepped(by_ms: i64) -> ClockStepped {
+    ClockStepped { by_ms, text: format!("the wall clock was set by {by_ms} ms") }
 }
 
-pub(super) fn resized(size: TerminalSize) -> Value {
-    json!({ "cols": size.cols(), "rows": size.rows() })
+pub(super) fn resized(size: TerminalSize) -> TerminalResized {
+    TerminalResized { cols: Some(size.cols()), rows: Some(size.rows()) }
 }
 
-pub(super) fn typed(prompt_bytes: usize) -> Value {
-    json!({ "bytes": prompt_bytes, "text": "typing the prompt at the agent's terminal" })
+pub(super) fn typed(prompt_bytes: usize) -> PromptTyped {
+    let text = "typing the prompt at the agent's terminal".to_owned();
+    PromptTyped { bytes: prompt_bytes as u64, text }
 }
 
-pub(super) fn asked_to_leave(quiet: Duration) -> Value {
+pub(super) fn asked_to_leave(quiet: Duration) -> AskedToLeave {
     let text = format!("nothing was written for {}; asking the agent to leave", human(quiet));
-    json!({ "quiet_ms": millis(quiet), "text": text })
+    AskedToLeave { quiet_ms: millis(quiet), text }
 }
 
-pub(super) fn spawn_failed(spec: &RunSpec, error: &SpawnError) -> Value {
-    json!({
-        "run": spec.run,
-        "agent": spec.agent,
-        "argv": agent::redacted(&spec.launch),
-        "cwd": folder(spec),
-        "resumed_from": spec.resumed_from,
-        "text": crate::error_chain(error),
+pub(super) fn spawn_failed(spec: &RunSpec, error: &SpawnError) -> DecisionRecord {
+    DecisionRecord::SpawnFailed(RunStart {
+        run: spec.run.clone(),
+        agent: spec.agent.clone(),
+        argv: agent::redacted(&spec.launch),
+        cwd: folder(spec),
+        resumed_from: spec.resumed_from.clone(),
+        text: Some(crate::error_chain(error)),
+        ..RunStart::default()
     })
 }
 
-pub(super) fn session(facts: &Facts) -> Value {
-    json!({ "session_id": facts.session, "model": facts.model, "cwd": facts.cwd })
-}
-
-/// An open call, as records list it.
-#[derive(Serialize)]
-struct Call<'a> {
-    id: &'a CallId,
-    command: &'a str,
-    class: ToolClass,
-    elapsed_ms: u64,
-    timeout_ms: Option<u64>,
-    limit_ms: u64,
-}
-
-fn calls(open: &[OpenTool]) -> Vec<Call<'_>> {
-    fn call(tool: &OpenTool) -> Call<'_> {
-        Call {
-            id: &tool.call_id,
-            command: &tool.command,
-            class: tool.class,
-            elapsed_ms: tool.elapsed_ms,
-            timeout_ms: tool.timeout_ms,
-            limit_ms: tool.limit_ms,
-        }
+pub(super) fn session(facts: &Facts) -> SessionStarted {
+    SessionStarted {
+        session_id: facts.session.clone(),
+        model: facts.model.clone(),
+        cwd: facts.cwd.clone(),
     }
-    open.iter().map(call).collect()
 }
 
-/// The three records that every tool call leaves are structs: there may be thousands.
-#[derive(Serialize)]
-pub(super) struct Waiting<'a> {
-    idle_silence_ms: u64,
-    open_call_count: usize,
-    open_calls: Vec<Call<'a>>,
-    text: &'a str,
+fn calls(open: &[OpenTool]) -> Vec<OpenCall> {
+    open.iter().map(OpenCall::from).collect()
 }
 
-pub(super) fn waiting<'a>(silence: Duration, open: &'a [OpenTool], why: &'a str) -> Waiting<'a> {
-    Waiting {
+pub(super) fn waiting(silence: Duration, open: &[OpenTool], why: String) -> VerdictWaiting {
+    VerdictWaiting {
         idle_silence_ms: millis(silence),
-        open_call_count: open.len(),
+        open_call_count: open.len() as u64,
         open_calls: calls(open),
         text: why,
     }
-}
-
-/// See [`Waiting`].
-#[derive(Serialize)]
-pub(super) struct Opened<'a> {
-    call_id: &'a CallId,
-    command: &'a str,
-    class: ToolClass,
-    timeout_ms: Option<u64>,
-    limit_ms: u64,
 }
 
 /// Why an open call is waited for, in words.
@@ -210,92 +169,97 @@ pub(super) fn why_wait(tool: &OpenTool) -> String {
     format!("a call is open; waiting up to {}", human(Duration::from_millis(tool.limit_ms)))
 }
 
-pub(super) fn opened(tool: &OpenTool) -> Opened<'_> {
-    Opened {
-        call_id: &tool.call_id,
-        command: &tool.command,
-        class: tool.class,
+pub(super) fn opened(tool: &OpenTool) -> ToolCallOpened {
+    ToolCallOpened {
+        call_id: tool.call_id.clone(),
+        command: tool.command.clone(),
+        class: Some(tool.class),
         timeout_ms: tool.timeout_ms,
         limit_ms: tool.limit_ms,
     }
 }
 
-/// See [`Waiting`].
-#[derive(Serialize)]
-pub(super) struct Closed<'a> {
-    call_id: &'a CallId,
-    elapsed_ms: u64,
-    presumed: bool,
-    outcome: Option<&'a Outcome>,
-}
-
-pub(super) fn closed<'a>(
-    call: &'a CallId,
+pub(super) fn closed(
+    call_id: CallId,
     presumed: bool,
     elapsed: Duration,
-    outcome: Option<&'a Outcome>,
-) -> Closed<'a> {
-    Closed { call_id: call, elapsed_ms: millis(elapsed), presumed, outcome }
+    outcome: Option<Outcome>,
+) -> ToolCallCompleted {
+    ToolCallCompleted { call_id, elapsed_ms: millis(elapsed), presumed, outcome }
 }
 
-pub(super) fn limits_moved(by: Duration, cause: Moved, why: &str) -> Value {
-    json!({ "by_ms": millis(by), "cause": cause, "text": why })
+pub(super) fn limits_moved(by: Duration, cause: Moved, why: String) -> LimitsMoved {
+    LimitsMoved { by_ms: millis(by), cause: Some(cause), text: why }
 }
 
-pub(super) fn background(pids: &[u32]) -> Value {
-    json!({ "pids": pids, "text": "stopping background commands that keep the agent from ending" })
+pub(super) fn background(pids: &[u32]) -> BackgroundStopped {
+    let text = "stopping background commands that keep the agent from ending".to_owned();
+    BackgroundStopped { pids: pids.to_owned(), text }
 }
 
-pub(super) fn soft_stop(verdict: VerdictKind, why: &str) -> Value {
-    json!({ "verdict": verdict, "soft": true, "text": why })
+pub(super) fn soft_stop(verdict: VerdictKind, why: String) -> DecisionRecord {
+    DecisionRecord::LimitReached(VerdictReached {
+        verdict: Some(verdict.into()),
+        text: why,
+        soft: true,
+        ..VerdictReached::default()
+    })
 }
 
-pub(super) fn livelock(period: usize, rounds: u32, command: &str) -> Value {
+pub(super) fn livelock(period: usize, rounds: u32, command: String) -> LivelockSuspected {
     let text =
         format!("the same {period} call(s) gave the same result {rounds} times: `{command}`");
-    json!({ "period": period, "rounds": rounds, "command": command, "text": text })
+    LivelockSuspected { period: period as u64, rounds, command, text }
 }
 
-pub(super) fn exit_overdue() -> Value {
-    json!({ "text": "the result has come but the agent does not exit; stopping what is left of it" })
+pub(super) fn exit_overdue() -> DecisionRecord {
+    let text = "the result has come but the agent does not exit; stopping what is left of it";
+    DecisionRecord::ExitOverdue(text.into())
 }
 
-pub(super) fn verdict(judgement: &Judgement, last_event: &str, of_monitor: bool) -> Value {
+pub(super) fn verdict(judgement: &Judgement, last_event: &str, of_monitor: bool) -> DecisionRecord {
     let evidence = &judgement.evidence;
-    let mut fields = json!({
-        "verdict": judgement.kind,
-        "text": judgement.text,
-        "idle_silence_ms": evidence.silence_ms,
-        "limit_ms": evidence.limit_ms,
-        "open_call_count": evidence.open_tools.len(),
-        "open_calls": calls(&evidence.open_tools),
-        "last_event_type": last_event,
-    });
-    if !of_monitor {
-        fields["judge"] = "terminal".into();
+    let reached = VerdictReached {
+        verdict: Some(judgement.kind.into()),
+        text: judgement.text.clone(),
+        soft: false,
+        idle_silence_ms: Some(evidence.silence_ms),
+        limit_ms: Some(evidence.limit_ms),
+        open_call_count: Some(evidence.open_tools.len() as u64),
+        open_calls: Some(calls(&evidence.open_tools)),
+        last_event_type: Some(last_event.to_owned()),
+        judge: (!of_monitor).then(|| "terminal".to_owned()),
+    };
+    if judgement.kind.is_limit() {
+        DecisionRecord::LimitReached(reached)
+    } else {
+        DecisionRecord::HangDetected(reached)
     }
-    fields
 }
 
-pub(super) fn would_have_killed(judgement: &Judgement) -> Value {
-    json!({ "verdict": judgement.kind, "text": format!("would have killed the agent: {}", judgement.text) })
+pub(super) fn would_have_killed(judgement: &Judgement) -> DecisionRecord {
+    DecisionRecord::WouldHaveKilled(VerdictReached {
+        verdict: Some(judgement.kind.into()),
+        text: format!("would have killed the agent: {}", judgement.text),
+        ..VerdictReached::default()
+    })
 }
 
-pub(super) fn killed(stage: Stage, reason: &str, left: &[ProcessRow]) -> Value {
-    let (stage, doing) = match stage {
-        Stage::Interrupt => ("interrupt", "interrupting the agent"),
-        Stage::Terminate => ("terminate", "terminating the agent"),
-        Stage::Kill => ("kill", "killing the agent and everything below it"),
+pub(super) fn killed(stage: StopStage, reason: String, left: Vec<ProcessRow>) -> AgentKilled {
+    let doing = match stage {
+        StopStage::Interrupt => "interrupting the agent",
+        StopStage::Terminate => "terminating the agent",
+        StopStage::Kill => "killing the agent and everything below it",
     };
     let text = format!("{doing}: {reason} ({} process(es) left)", left.len());
-    json!({ "stage": stage, "reason": reason, "left": left, "text": text })
+    AgentKilled { stage: stage.into(), reason, left, text }
 }
 
-pub(super) fn not_clean(left: &[ProcessRow]) -> Value {
-    json!({ "left": left, "text": format!("{} process(es) could not be stopped", left.len()) })
+pub(super) fn not_clean(left: Vec<ProcessRow>) -> TreeNotEmpty {
+    TreeNotEmpty { text: format!("{} process(es) could not be stopped", left.len()), left }
 }
 
-pub(super) fn dump(health: Health, evidence: &Evidence) -> Value {
+pub(super) fn dump(health: Health, evidence: Evidence) -> StateDump {
     let quiet = human(Duration::from_millis(evidence.silence_ms));
     let mut text = format!(
         "{}, quiet for {quiet}, {} open call(s), {} process(es); last events: {}",
@@ -324,7 +288,7 @@ pub(super) fn dump(health: Health, evidence: &Evidence) -> Value {
     for line in &evidence.screen {
         let _infallible = write!(text, "\n  screen: {}", excerpt(line.as_bytes(), 120));
     }
-    json!({ "text": text, "health": health, "evidence": evidence })
+    StateDump { text, health: Some(health), evidence: Some(Box::new(evidence)) }
 }
 
 /// How many bytes wait in a pipe.

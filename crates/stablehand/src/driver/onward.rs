@@ -9,10 +9,9 @@ use super::{Driver, Ending};
 use crate::continuation::{Continuations, Continued};
 use crate::control::Request;
 use crate::log::Fill;
-use serde_json::json;
 use stablehand_core::event::{EventKind, SessionEnd, TurnEnd};
 use stablehand_core::id::SessionId;
-use stablehand_core::record::{Level, Record};
+use stablehand_core::record::{DecisionRecord, Record, TurnContinued};
 use stablehand_core::replay::EventReader;
 use stablehand_core::{Depth, Dialect};
 
@@ -53,14 +52,14 @@ impl Driver<'_> {
             count: *count,
             max: *max,
         };
-        let fields = json!({
-            "rule": rule,
-            "count": count,
-            "max": max,
-            "prompt": prompt,
-            "text": format!("{rule} has the agent go on ({count} of {max}), {how}"),
+        let record = DecisionRecord::Continued(TurnContinued {
+            rule: Some(rule.clone()),
+            count: *count,
+            max: *max,
+            prompt: prompt.clone(),
+            text: format!("{rule} has the agent go on ({count} of {max}), {how}"),
         });
-        self.log.decide(Level::Info, "continued", &fields, Some(&event));
+        self.log.decide(record, Some(&event));
         Some(continued)
     }
 
@@ -111,8 +110,8 @@ impl Driver<'_> {
     }
 
     fn not_continued(&mut self, why: &str) {
-        let fields = json!({ "text": format!("the agent is not told to go on: {why}") });
-        self.log.decide(Level::Warn, "not_continued", &fields, None);
+        let text = format!("the agent is not told to go on: {why}");
+        self.log.decide(DecisionRecord::NotContinued(text.into()), None);
     }
 
     /// Reads back what the log got since the last look.

@@ -12,16 +12,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use nix::errno::Errno;
 use nix::unistd::read;
-use serde::Serialize;
 use serde_json::json;
-use serde_json::value::RawValue;
 use stablehand_core::actor::ActorKind;
 use stablehand_core::decode::{AcpRelay, ClientWord};
 use stablehand_core::event::{EventKind, SessionEnd};
 use stablehand_core::json::{self, Scan};
 use stablehand_core::line::Line;
 use stablehand_core::monitor::{Input, Judgement};
-use stablehand_core::record::Level;
+use stablehand_core::record::{ClientLeft, ClientSaid, DecisionRecord, ToldClient};
 use stablehand_core::{LineSplitter, Moment, Part};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -58,32 +56,16 @@ pub(super) struct Relay {
 }
 
 /// A line of the client, for the record.
-#[derive(Serialize)]
-struct Said<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    b64: Option<String>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    part: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    cut: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<&'a RawValue>,
-}
-
-impl<'a> Said<'a> {
-    fn of(line: &Line<'a>) -> Said<'a> {
-        let whole = line.part == Part::Whole;
-        let json = whole.then(|| serde_json::from_slice::<&RawValue>(line.bytes).ok()).flatten();
-        let text = if json.is_none() { std::str::from_utf8(line.bytes).ok() } else { None };
-        Said {
-            b64: (json.is_none() && text.is_none()).then(|| STANDARD.encode(line.bytes)),
-            text,
-            part: !whole,
-            cut: !line.newline && matches!(line.part, Part::Whole | Part::Last),
-            line: json,
-        }
+fn said(line: &Line<'_>) -> ClientSaid {
+    let whole = line.part == Part::Whole;
+    let json = whole.then(|| serde_json::from_slice(line.bytes).ok()).flatten();
+    let text = if json.is_none() { std::str::from_utf8(line.bytes).ok() } else { None };
+    ClientSaid {
+        b64: (json.is_none() && text.is_none()).then(|| STANDARD.encode(line.bytes)),
+        text: text.map(str::to_owned),
+        part: !whole,
+        cut: !line.newline && matches!(line.part, Part::Whole | Part::Last),
+        line: json,
     }
 }
 
@@ -191,7 +173,7 @@ impl Driver<'_> {
         loop {
             let line = if at_end { relay.splitter.finish() } else { relay.splitter.next() };
             let Some(line) = line else { break };
-            self.log.decide(Level::Debug, "client_said", &Said::of(&line), None);
+            self.log.decide(said(&line), None);
             let object = match line.part {
                 Part::Whole => match json::scan(line.bytes) {
                     Scan::Object(object) => Some(object),
@@ -207,8 +189,7 @@ impl Driver<'_> {
                 match relay.state.client_said(&object, &line) {
                     ClientWord::Prompt(text) => {
                         relay.prompted = true;
-                        let fields = notes::prompt(&text, &[]);
-                        self.log.decide(Level::Debug, "prompt_given", &fields, None);
+                        self.log.decide(notes::prompt(&text, &[]), None);
                     }
                     ClientWord::Answer { id, choice: Some(choice) } => answers.push((id, choice)),
                     ClientWord::Answer { .. } | ClientWord::Request | ClientWord::Other => {}
@@ -248,8 +229,8 @@ impl Driver<'_> {
         let open = relay.state.prompted_sessions().len();
         relay.left = Some(open);
         relay.leave_by = Some(now.plus(grace));
-        let fields = json!({ "open": open, "text": "the client is gone; the agent may leave" });
-        self.log.decide(Level::Info, "client_left", &fields, None);
+        let text = "the client is gone; the agent may leave".to_owned();
+        self.log.decide(ClientLeft { open: Some(open as u64), text }, None);
         self.log.flush();
         self.prompt.finish();
         self.write_prompt();
@@ -280,14 +261,14 @@ impl Driver<'_> {
         let Some(kind) = self.judged.as_ref().map(|judged| judged.kind) else { return };
         if obeyed && !kind.is_limit() {
             let text = "the agent ended its turns when it was asked to; it stays";
-            self.log.decide(Level::Warn, "verdict_lifted", &json!({ "text": text }), None);
+            self.log.decide(DecisionRecord::VerdictLifted(text.into()), None);
             self.judged = None;
             self.monitor.resume_after_verdict(now);
             return;
         }
         if overdue {
             let text = "the turns did not end when they were cancelled";
-            self.log.decide(Level::Warn, "cancel_ignored", &json!({ "text": text }), None);
+            self.log.decide(DecisionRecord::CancelIgnored(text.into()), None);
         }
         self.stop.begin(StopReason::Verdict(kind), now);
     }
@@ -335,8 +316,8 @@ impl Driver<'_> {
         if lines.is_empty() {
             return;
         }
-        let fields = json!({ "what": what, "lines": talk::lines(lines) });
-        self.log.decide(Level::Debug, "told_client", &fields, None);
+        let told = ToldClient { what: what.to_owned(), lines: talk::lines(lines) };
+        self.log.decide(told, None);
         self.log.flush();
         let Some(relay) = &mut self.relay else { return };
         relay.to_client.extend_from_slice(lines);
@@ -371,8 +352,7 @@ impl Driver<'_> {
         if lines.is_empty() {
             return;
         }
-        let fields = json!({ "what": what, "lines": talk::lines(lines) });
-        self.log.decide(Level::Debug, "told", &fields, None);
+        self.log.decide(talk::told(what, lines), None);
         self.log.flush();
         let Some(relay) = &mut self.relay else { return };
         if relay.client_in_line {

@@ -10,7 +10,7 @@ use super::Driver;
 use super::approvals::{Approvals, decided_by, deny};
 use super::relay::Relay;
 use crate::gate::Gate;
-use serde_json::{Value, json};
+use serde_json::Value;
 use stablehand_core::Moment;
 use stablehand_core::actor::{Actor, ActorKind};
 use stablehand_core::decode::{AcpQuestion, AcpRequest};
@@ -18,7 +18,7 @@ use stablehand_core::event::{Choice, EventKind, ItemBody, Tool};
 use stablehand_core::id::CallId;
 use stablehand_core::json::{Object, Scan};
 use stablehand_core::line::{Line, Part};
-use stablehand_core::record::Level;
+use stablehand_core::record::{PolicyDecided, Withheld};
 use stablehand_core::speak::Answer;
 use stablehand_policy::{Action, Decision};
 use std::collections::VecDeque;
@@ -204,14 +204,13 @@ impl Driver<'_> {
         let Some(relay) = &self.relay else { return };
         for judged in &relay.rulings.judged {
             let id = judged.what.id_text();
-            if let Some(decision) = &judged.decision {
-                let method = &judged.what.method;
-                let fields = json!({ "id": id, "method": method, "decision": decision });
-                self.log.decide(Level::Info, "policy_decided", &fields, None);
+            if judged.decision.is_some() {
+                let method = Some(judged.what.method.clone());
+                let decision = judged.decision.clone();
+                self.log.decide(PolicyDecided { id, method, decision }, None);
             } else {
                 let text = "a line that cannot be judged for certain was kept from the client";
-                let fields = json!({ "id": id, "text": text });
-                self.log.decide(Level::Warn, "withheld", &fields, None);
+                self.log.decide(Withheld { id, text: text.to_owned() }, None);
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::sink::PassThrough;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand_core::event::ProcessExit;
 use stablehand_core::monitor::Input;
-use stablehand_core::record::Level;
+use stablehand_core::record::{DecisionRecord, SignalReceived};
 use std::time::Duration;
 
 /// The longest that a full pipe of ours keeps us from reading the agent.
@@ -205,8 +205,7 @@ impl Driver<'_> {
             match request {
                 Request::Stop { signal } => {
                     self.requests.calm();
-                    let fields = serde_json::json!({ "signal": signal });
-                    self.log.decide(Level::Info, "signal_received", &fields, None);
+                    self.log.decide(SignalReceived { signal: Some(signal) }, None);
                     self.stop_by_signal(signal);
                 }
                 Request::Dump => self.dump(),
@@ -257,10 +256,8 @@ impl Driver<'_> {
             return;
         }
         self.stamp_now();
-        let fields = serde_json::json!({
-            "text": "the keeper process ended unexpectedly; stopping the agent's group",
-        });
-        self.log.decide(Level::Error, "keeper_lost", &fields, None);
+        let text = "the keeper process ended unexpectedly; stopping the agent's group";
+        self.log.decide(DecisionRecord::KeeperLost(text.into()), None);
         self.kill_group_ourselves();
         self.exit.get_or_insert(ProcessExit::Unknown);
         self.stop.begin(StopReason::KeeperLost, self.clock.now());

@@ -5,6 +5,7 @@
 
 use stablehand_core::Moment;
 use stablehand_core::event::VerdictKind;
+use stablehand_core::record::StopStage;
 use std::time::Duration;
 
 /// How long each stage is given.
@@ -64,20 +65,12 @@ impl StopReason {
     }
 }
 
-/// What is to be done now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    Interrupt,
-    Terminate,
-    Kill,
-}
-
 #[derive(Debug)]
 pub(super) struct StopState {
     stages: Stages,
     reason: Option<StopReason>,
     /// The stage that comes next, and when.
-    next: Option<(Stage, Moment)>,
+    next: Option<(StopStage, Moment)>,
 }
 
 impl StopState {
@@ -97,11 +90,11 @@ impl StopState {
         match self.reason {
             None => {
                 self.reason = Some(reason);
-                self.next = Some((Stage::Interrupt, now));
+                self.next = Some((StopStage::Interrupt, now));
             }
             Some(earlier) if by_signal(reason) => {
                 if by_signal(earlier) && self.next.is_some() {
-                    self.next = Some((Stage::Kill, now));
+                    self.next = Some((StopStage::Kill, now));
                 } else if !by_signal(earlier) && earlier != StopReason::ExitOverdue {
                     self.reason = Some(reason);
                 }
@@ -113,17 +106,17 @@ impl StopState {
     /// Asks for a stop that gives no time: every moment may do harm.
     pub(super) fn kill(&mut self, reason: StopReason, now: Moment) {
         self.reason.get_or_insert(reason);
-        self.next = Some((Stage::Kill, now));
+        self.next = Some((StopStage::Kill, now));
     }
 
     /// The stage that is due, if one is.
-    pub(super) fn due(&mut self, now: Moment) -> Option<Stage> {
+    pub(super) fn due(&mut self, now: Moment) -> Option<StopStage> {
         let (stage, at) = self.next.filter(|(_, at)| *at <= now)?;
         let _ = at;
         self.next = match stage {
-            Stage::Interrupt => Some((Stage::Terminate, now.plus(self.stages.interrupt))),
-            Stage::Terminate => Some((Stage::Kill, now.plus(self.stages.terminate))),
-            Stage::Kill => None,
+            StopStage::Interrupt => Some((StopStage::Terminate, now.plus(self.stages.interrupt))),
+            StopStage::Terminate => Some((StopStage::Kill, now.plus(self.stages.terminate))),
+            StopStage::Kill => None,
         };
         Some(stage)
     }
@@ -154,11 +147,11 @@ mod tests {
     fn it_asks_insists_and_kills() {
         let mut stop = StopState::new(STAGES);
         stop.begin(StopReason::Verdict(VerdictKind::Idle), at(0));
-        assert_eq!(stop.due(at(0)), Some(Stage::Interrupt));
+        assert_eq!(stop.due(at(0)), Some(StopStage::Interrupt));
         assert_eq!(stop.due(at(199)), None);
-        assert_eq!(stop.due(at(200)), Some(Stage::Terminate));
+        assert_eq!(stop.due(at(200)), Some(StopStage::Terminate));
         assert_eq!(stop.due(at(499)), None);
-        assert_eq!(stop.due(at(500)), Some(Stage::Kill));
+        assert_eq!(stop.due(at(500)), Some(StopStage::Kill));
         assert_eq!((stop.due(at(900)), stop.deadline()), (None, None));
     }
 
@@ -166,9 +159,9 @@ mod tests {
     fn a_second_signal_kills_at_once() {
         let mut stop = StopState::new(STAGES);
         stop.begin(StopReason::Signal(2), at(0));
-        assert_eq!(stop.due(at(0)), Some(Stage::Interrupt));
+        assert_eq!(stop.due(at(0)), Some(StopStage::Interrupt));
         stop.begin(StopReason::Signal(2), at(10));
-        assert_eq!(stop.due(at(10)), Some(Stage::Kill));
+        assert_eq!(stop.due(at(10)), Some(StopStage::Kill));
         assert_eq!(stop.deadline(), None);
     }
 

@@ -13,7 +13,7 @@ use stablehand_core::decode::TerminalDecoder;
 use stablehand_core::event::EventKind;
 use stablehand_core::json::{Memo, Object, Scan};
 use stablehand_core::monitor::Input;
-use stablehand_core::record::{Level, Stream};
+use stablehand_core::record::{PromptRefused, Stream};
 use stablehand_core::{Decode, Depth, Dialect, LineSplitter, Part};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -338,8 +338,7 @@ impl Driver<'_> {
         if let Delivery::Refused { taken, of } = self.prompt.write() {
             // Not fatal: it may have read enough, or have died with a message.
             self.stamp_now();
-            let fields = serde_json::json!({ "taken": taken, "of": of });
-            self.log.decide(Level::Warn, "prompt_refused", &fields, None);
+            self.log.decide(PromptRefused { taken: taken as u64, of: of as u64 }, None);
         }
     }
 

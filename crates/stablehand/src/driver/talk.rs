@@ -8,16 +8,17 @@ use super::approvals::{Approvals, Asked, Asker};
 use super::stop::StopReason;
 use super::{Driver, PromptWriter, notes};
 use crate::control::{Refused, Request, TurnRequest};
-use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use stablehand_core::Moment;
 use stablehand_core::actor::Actor;
 use stablehand_core::event::{EventKind, ItemBody, Tool, ToolInput, TurnEnd};
 use stablehand_core::id::{CallId, TurnId};
 use stablehand_core::json::Object;
 use stablehand_core::monitor::Input;
-use stablehand_core::record::Level;
+use stablehand_core::record::{
+    DecisionRecord, RuleWritten, ToldAgent, ToolNotAsked, TurnCancelled,
+};
 use stablehand_core::speak::{Answer, Image, Opening, Prompt, Speak, Unanswerable};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::human;
@@ -245,8 +246,7 @@ impl Driver<'_> {
         talk.cancelled = false;
         talk.prompts = talk.prompts.saturating_add(1);
         talk.prompt = Some(prompt.clone());
-        let fields = notes::prompt(&prompt.text, &prompt.images);
-        self.log.decide(Level::Debug, "prompt_given", &fields, None);
+        self.log.decide(notes::prompt(&prompt.text, &prompt.images), None);
         if let Some(context) = talk.context.take() {
             prompt.text = before(&context, &prompt.text);
         }
@@ -255,8 +255,9 @@ impl Driver<'_> {
         self.note_left_out();
         // Where the agent is not ready, the speaker keeps it; it is on record all the same.
         if said.is_empty() {
-            let fields = json!({ "what": "prompt", "text": prompt.text, "kept": true });
-            self.log.decide(Level::Debug, "told", &fields, None);
+            let what = Said::Prompt.word().to_owned();
+            let kept = ToldAgent { what, lines: None, text: Some(prompt.text), kept: true };
+            self.log.decide(DecisionRecord::Told(kept), None);
         }
         self.say(Said::Prompt, &said);
     }
@@ -265,7 +266,7 @@ impl Driver<'_> {
     fn note_left_out(&mut self) {
         let Some(talk) = &mut self.talk else { return };
         for text in talk.speaker.left_out() {
-            self.log.decide(Level::Warn, "left_out", &json!({ "text": text }), None);
+            self.log.decide(DecisionRecord::LeftOut(text.into()), None);
         }
     }
 
@@ -285,8 +286,7 @@ impl Driver<'_> {
         }
         let hidden = self.without_secrets(bytes);
         let shown = hidden.as_deref().unwrap_or(bytes);
-        let fields = Told { what: what.word(), lines: lines(shown) };
-        self.log.decide(Level::Debug, "told", &fields, None);
+        self.log.decide(told(what.word(), shown), None);
         // On record before the agent can act on it.
         self.log.flush();
         self.prompt.push(bytes);
@@ -332,7 +332,7 @@ impl Driver<'_> {
         if overdue {
             let text =
                 format!("the turn did not end within {} of its interrupt", human(CANCEL_GRACE));
-            self.log.decide(Level::Warn, "cancel_ignored", &json!({ "text": text }), None);
+            self.log.decide(DecisionRecord::CancelIgnored(text.into()), None);
             self.stop.begin(StopReason::Signal(2), now);
         }
         if ended {
@@ -369,8 +369,8 @@ impl Driver<'_> {
             excerpt(tool.headline().as_bytes(), 200),
             excerpt(decision.reason.as_bytes(), 400)
         );
-        let fields = json!({ "call_id": tool.call, "decision": decision, "text": text });
-        self.log.decide(Level::Error, "tool_not_asked", &fields, None);
+        let call_id = tool.call.clone();
+        self.log.decide(ToolNotAsked { call_id, decision: Some(decision), text }, None);
         self.stop.kill(StopReason::Unasked, now);
         false
     }
@@ -496,8 +496,7 @@ impl Driver<'_> {
             Request::Cancel { by, .. } => self.cancel(&by, now),
             Request::Answer { id, answer, by } => self.answer_of(&id, &answer, &by),
             Request::RuleWritten { id, rule, text } => {
-                let fields = json!({ "id": id, "rule": rule, "text": text });
-                self.log.decide(Level::Info, "rule_written", &fields, None);
+                self.log.decide(RuleWritten { id, rule: Some(rule), text }, None);
             }
             Request::NobodyThere => self.left_alone(),
             Request::Stop { .. } | Request::Dump | Request::ReaderGone | Request::Resize(_) => {}
@@ -519,8 +518,8 @@ impl Driver<'_> {
             |request: &Request| matches!(request, Request::Prompt(asked) if asked.turn == turn);
         if let Some(Request::Prompt(request)) = self.requests.take(is_meant) {
             let text = "the prompt is taken back before its turn";
-            let fields = json!({ "by": by.by, "via": by.via, "turn": turn, "text": text });
-            self.log.decide(Level::Info, "turn_cancelled", &fields, None);
+            let record = TurnCancelled { turn: Some(turn), ..cancelled(by, text, false) };
+            self.log.decide(record, None);
             crate::session::end_waiting(&request, self.log);
         }
     }
@@ -529,8 +528,7 @@ impl Driver<'_> {
     fn cancel(&mut self, by: &Actor, now: Moment) {
         let Some(talk) = &mut self.talk else {
             let text = "the turn is cancelled, and ends with its process";
-            let fields = json!({ "by": by.by, "via": by.via, "text": text, "ends_process": true });
-            self.log.decide(Level::Info, "turn_cancelled", &fields, None);
+            self.log.decide(cancelled(by, text, true), None);
             return self.stop_by_signal(2);
         };
         let mut said = Vec::new();
@@ -541,10 +539,20 @@ impl Driver<'_> {
             self.questions.clear(|asker| asker == Asker::Conversation);
             self.interrupt_services();
             let text = "the turn is interrupted, the process stays";
-            let fields = json!({ "by": by.by, "via": by.via, "text": text });
-            self.log.decide(Level::Info, "turn_cancelled", &fields, None);
+            self.log.decide(cancelled(by, text, false), None);
             self.say(Said::Interrupt, &said);
         }
+    }
+}
+
+/// The record of a turn that somebody cancelled.
+fn cancelled(by: &Actor, text: &str, ends_process: bool) -> TurnCancelled {
+    TurnCancelled {
+        by: Some(by.to_string()),
+        via: by.via.clone(),
+        turn: None,
+        text: text.to_owned(),
+        ends_process,
     }
 }
 
@@ -559,14 +567,13 @@ pub(super) fn writer(stdin: std::os::fd::OwnedFd, prompt: &[u8], talks: bool) ->
 }
 
 /// What was said, as it was said.
-#[derive(Serialize)]
-struct Told<'a> {
-    what: &'static str,
-    lines: Vec<&'a RawValue>,
+pub(super) fn told(what: &str, bytes: &[u8]) -> DecisionRecord {
+    let (what, lines) = (what.to_owned(), Some(lines(bytes)));
+    DecisionRecord::Told(ToldAgent { what, lines, text: None, kept: false })
 }
 
 /// Lines for the record; a speaker makes JSON only.
-pub(super) fn lines(bytes: &[u8]) -> Vec<&RawValue> {
+pub(super) fn lines(bytes: &[u8]) -> Vec<Box<RawValue>> {
     let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }

@@ -16,7 +16,7 @@ use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::write;
 use stablehand_core::event::{FailureKind, ProcessExit, ProcessRow, TurnEnd, VerdictKind};
 use stablehand_core::monitor::{Input, Judgement};
-use stablehand_core::record::Level;
+use stablehand_core::record::{DecisionRecord, NoFields};
 use stablehand_core::terminal::TerminalSize;
 use stablehand_core::text::excerpt;
 use stablehand_core::time::human;
@@ -227,8 +227,7 @@ impl Driver<'_> {
                     .screen()
                     .is_some_and(|screen| screen.terminal().wants_bracketed_paste());
                 let prompt = as_typed(&self.spec.prompt, bracketed);
-                let fields = notes::typed(self.spec.prompt.len());
-                self.log.decide(Level::Info, "prompt_typed", &fields, None);
+                self.log.decide(notes::typed(self.spec.prompt.len()), None);
                 self.type_keys(&prompt);
             }
             Some(Deed::Enter) => {
@@ -241,8 +240,7 @@ impl Driver<'_> {
                 }
             }
             Some(Deed::Leave(keys, quiet)) => {
-                let fields = notes::asked_to_leave(quiet);
-                self.log.decide(Level::Info, "asked_to_leave", &fields, None);
+                self.log.decide(notes::asked_to_leave(quiet), None);
                 self.type_keys(keys.as_bytes());
             }
             Some(Deed::Keys(keys)) => self.type_keys(keys.as_bytes()),
@@ -276,7 +274,7 @@ impl Driver<'_> {
                 self.note_processor_time(&tree::descendants(self.keeper.pid()));
             }
         }
-        self.log.decide(Level::Debug, "screen_settled", &notes::Nothing {}, None);
+        self.log.decide(DecisionRecord::ScreenSettled(NoFields {}), None);
         let mut events = Vec::new();
         if let Some(screen) = self.stdout.screen() {
             screen.settle(Depth::Skim, &mut events);
@@ -330,7 +328,7 @@ impl Driver<'_> {
         let now = self.stdout.screen().map(|screen| screen.terminal().size());
         let Some(fd) = self.stdout.fd().filter(|_| follows && now != Some(size)) else { return };
         if keeper::set_size(fd, size).is_ok() {
-            self.log.decide(Level::Debug, "terminal_resized", &notes::resized(size), None);
+            self.log.decide(notes::resized(size), None);
             if let Some(screen) = self.stdout.screen() {
                 screen.terminal().resize(size);
             }

@@ -7,8 +7,9 @@ use super::Writer;
 use crate::agent::Agent;
 use stablehand_core::event::{EventKind, ItemBody, TextRole};
 use stablehand_core::id::{LogId, SessionId, SessionKey};
-use stablehand_core::json::{Object, Value};
-use stablehand_core::record::Record;
+use stablehand_core::record::{
+    DecisionKind, DecisionRecord, LogReader, LogWord, Record, RunStart, SessionStarted,
+};
 use stablehand_core::replay::EventReader;
 use stablehand_core::text::excerpt;
 use stablehand_core::time::UnixMillis;
@@ -139,31 +140,29 @@ impl Glance {
     fn head(&mut self, file: &File) -> std::io::Result<Option<SessionId>> {
         let mut file = BufReader::with_capacity(16 << 10, file.take(HEAD));
         let mut line = Vec::new();
-        let mut reader = EventReader::new(Dialect::DEFAULT, Depth::Full);
+        let mut reader = EventReader::of(LogReader::default(), Depth::Full);
         let mut events = Vec::new();
         let mut said = String::new();
         let (mut started_in, mut resumed) = (None, None);
         while file.read_until(b'\n', &mut line)? > 0 {
             let record = Record::read(line.strip_suffix(b"\n").unwrap_or(&line));
-            if let Record::Decision { at, message, fields } = &record {
-                self.began.get_or_insert(*at);
-                match message.as_ref() {
-                    "log_opened" => {
-                        self.id = text(fields, "log").and_then(|id| id.parse().ok());
-                        self.key = text(fields, "session").and_then(|key| key.parse().ok());
-                        self.redacted_raw =
-                            fields.get("redacted_raw").and_then(Value::bool).unwrap_or(false);
-                        self.dialect = text(fields, "dialect").and_then(|it| Dialect::by_name(&it));
-                        if let Some(dialect) = self.dialect {
-                            reader = EventReader::new(dialect, Depth::Full);
-                        }
+            if let Record::Decision(decision) = &record {
+                self.began.get_or_insert(decision.at());
+                match decision.record() {
+                    Some(DecisionRecord::LogOpened(header)) => {
+                        self.id = header.log.as_ref().and_then(|id| id.parse().ok());
+                        self.key = header.session;
+                        self.redacted_raw = header.redacted_raw;
+                        self.dialect = header.dialect();
                     }
-                    "agent_spawned" | "spawn_failed" => {
-                        self.agent = text(fields, "agent").or(self.agent.take());
-                        started_in = started_in.or_else(|| workspace(fields));
-                        resumed = resumed.or_else(|| text(fields, "resumed_from"));
+                    Some(
+                        DecisionRecord::AgentSpawned(start) | DecisionRecord::SpawnFailed(start),
+                    ) => {
+                        self.agent = text(Some(&start.agent)).or(self.agent.take());
+                        started_in = started_in.or_else(|| workspace(start));
+                        resumed = resumed.or_else(|| session(start.resumed_from.as_ref()));
                     }
-                    "session_started" => self.session(fields),
+                    Some(DecisionRecord::SessionStarted(started)) => self.session(started),
                     _ => {}
                 }
             }
@@ -194,53 +193,51 @@ impl Glance {
         self.title = self.title.take().or_else(|| title(&said));
         // Where we started it counts for more than where it says that it is.
         self.cwd = started_in.or(self.cwd.take());
-        Ok(resumed.map(SessionId))
+        Ok(resumed)
     }
 
     fn tail(&mut self, line: &[u8]) {
         // Few records are worth a closer look.
-        let start = line.get(..160).unwrap_or(line);
-        let about = |name: &[u8]| start.windows(name.len()).any(|window| window == name);
-        if !(about(b"run_ended") || about(b"agent_spawned") || about(b"session_started")) {
+        let kinds =
+            [DecisionKind::RunEnded, DecisionKind::AgentSpawned, DecisionKind::SessionStarted];
+        if !kinds.into_iter().any(|kind| kind.is_named_in(line)) {
             return;
         }
-        let Record::Decision { message, fields, .. } = Record::read(line) else { return };
-        match message.as_ref() {
-            "agent_spawned" => self.end = None,
-            "session_started" => self.session(&fields),
-            "run_ended" => {
-                self.session = text(&fields, "session_id").map(SessionId).or(self.session.take());
-                let elapsed = fields.get("elapsed_ms").and_then(Value::i64);
+        match Record::read(line).decision() {
+            Some(DecisionRecord::AgentSpawned(_)) => self.end = None,
+            Some(DecisionRecord::SessionStarted(started)) => self.session(started),
+            Some(DecisionRecord::RunEnded(ended)) => {
+                self.session = session(ended.session_id.as_ref()).or(self.session.take());
                 self.end = Some(LogEnd {
-                    outcome: text(&fields, "outcome").unwrap_or_default(),
-                    text: text(&fields, "text").unwrap_or_default(),
-                    elapsed_ms: elapsed.and_then(|ms| u64::try_from(ms).ok()),
+                    outcome: ended.outcome.as_ref().map(LogWord::text).unwrap_or_default(),
+                    text: ended.text.clone().unwrap_or_default(),
+                    elapsed_ms: ended.elapsed_ms,
                 });
             }
             _ => {}
         }
     }
 
-    fn session(&mut self, fields: &Object<'_>) {
-        self.session = text(fields, "session_id").map(SessionId).or(self.session.take());
-        self.model = text(fields, "model").or(self.model.take());
-        self.cwd = self.cwd.take().or_else(|| text(fields, "cwd"));
+    fn session(&mut self, started: &SessionStarted) {
+        self.session = session(started.session_id.as_ref()).or(self.session.take());
+        self.model = text(started.model.as_ref()).or(self.model.take());
+        self.cwd = self.cwd.take().or_else(|| text(started.cwd.as_ref()));
     }
 }
 
-fn text(fields: &Object<'_>, name: &str) -> Option<String> {
-    fields.get(name).and_then(Value::string).filter(|text| !text.is_empty())
+fn text(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.is_empty()).cloned()
+}
+
+fn session(id: Option<&SessionId>) -> Option<SessionId> {
+    id.filter(|id| !id.0.is_empty()).cloned()
 }
 
 /// The folder that an agent was told to work in, or started in.
-fn workspace(fields: &Object<'_>) -> Option<String> {
-    let argv: Vec<String> = fields
-        .get("argv")
-        .and_then(|argv| serde_json::from_slice(argv.raw()).ok())
-        .unwrap_or_default();
-    let agent = text(fields, "agent").and_then(|name| Agent::by_name(&name));
-    let told = agent.and_then(|agent| agent.workspace_in(&argv));
-    match (told, text(fields, "cwd")) {
+fn workspace(start: &RunStart) -> Option<String> {
+    let agent = Agent::by_name(&start.agent);
+    let told = agent.and_then(|agent| agent.workspace_in(&start.argv));
+    match (told, text(start.cwd.as_ref())) {
         (Some(told), Some(cwd)) => Some(Path::new(&cwd).join(told).display().to_string()),
         (told, cwd) => told.map(str::to_owned).or(cwd),
     }

@@ -5,7 +5,7 @@ use crate::clock::unix_now;
 use crate::redact::Redaction;
 use stablehand_core::Dialect;
 use stablehand_core::id::SessionKey;
-use stablehand_core::record::{FORMAT, Level};
+use stablehand_core::record::{Level, LogOpened};
 
 impl Log {
     /// Creates a log of the session `key` and writes `log_opened`. `listener` is told of every decision from
@@ -22,19 +22,15 @@ impl Log {
         if let Some((level, listener)) = listener {
             log.set_listener(level, listener);
         }
-        let mut header = serde_json::json!({
-            "v": FORMAT,
-            "log": log.id,
-            "session": key,
-            "program": program,
-            "version": env!("CARGO_PKG_VERSION"),
-            "dialect": dialect.name(),
+        log.begin(LogOpened {
+            log: Some(log.id.to_string()),
+            session: Some(key),
+            program: Some(program),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            // A replay has to know that the log is not what the agent wrote.
+            redacted_raw: redaction.as_ref().is_some_and(|redaction| redaction.raw),
+            ..LogOpened::new(dialect)
         });
-        // A replay has to know that the log is not what the agent wrote.
-        if redaction.as_ref().is_some_and(|redaction| redaction.raw) {
-            header["redacted_raw"] = true.into();
-        }
-        log.begin(header);
         // From here on. What is above is ours, and an agent that is to start need not wait for what the
         // first look of a redactor costs.
         if let Some(redaction) = redaction {

@@ -180,7 +180,7 @@ fn a_log_is_locked_while_it_is_written_also_under_its_new_name() {
 fn a_file_that_another_program_truncates_is_noticed_by_all_and_goes_on() {
     let home = tempfile::tempdir().unwrap();
     let mut log = Log::create(options(home.path()), UnixMillis(0)).unwrap();
-    log.begin(serde_json::json!({ "v": 1 }));
+    log.begin(record::LogOpened::default());
     let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
     let ear = Arc::clone(&heard);
     let listener = move |_, message: &str, _: &_| ear.lock().unwrap().push(message.to_owned());
@@ -205,8 +205,9 @@ fn a_file_that_another_program_truncates_is_noticed_by_all_and_goes_on() {
     assert_eq!(read_all(&mut slow), ["{\"n\":\"after\"}"]);
     log.end();
     let text = std::fs::read_to_string(log.path()).unwrap();
-    let messages: Vec<_> =
-        ["after", "log_opened", "log_truncated"].map(|it| text.find(it).unwrap()).into();
+    let messages: Vec<_> = ["after", record::DecisionKind::LogOpened.name(), "log_truncated"]
+        .map(|it| text.find(it).unwrap())
+        .into();
     assert!(messages.is_sorted(), "it can be read by its own header: {text}");
     assert!(!text.contains('\0'), "no hole");
 }

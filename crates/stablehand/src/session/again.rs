@@ -10,7 +10,7 @@ use crate::log::Log;
 use crate::recovery::{self, Next};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand_core::event::{EndedBy, SessionEnd};
-use stablehand_core::record::Level;
+use stablehand_core::record::DecisionRecord;
 use stablehand_core::speak::Prompt;
 use std::time::{Duration, Instant};
 
@@ -36,10 +36,10 @@ impl Runs {
         turns: &Turns,
     ) -> Again {
         let next = recovery::next(report, report.tried, self.tries.allowed);
-        let Some(fields) = recovery::on_record(report, report.tried, &next) else {
+        let Some(scheduled) = recovery::on_record(report, report.tried, &next) else {
             return Again::Not;
         };
-        log.decide(Level::Warn, "retry_scheduled", &fields, None);
+        log.decide(scheduled, None);
         log.flush();
         let (after, session, prompt) = match next {
             Next::Stop { .. } => return Again::Not,
@@ -61,8 +61,8 @@ impl Runs {
                 return Again::Ended;
             }
             Some(_) => {
-                let fields = serde_json::json!({ "text": "the turn is not tried again" });
-                log.decide(Level::Info, "retry_cancelled", &fields, None);
+                let text = "the turn is not tried again";
+                log.decide(DecisionRecord::RetryCancelled(text.into()), None);
                 return Again::Not;
             }
         }

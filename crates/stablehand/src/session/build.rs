@@ -20,7 +20,7 @@ use stablehand_core::actor::{Actor, ActorKind};
 use stablehand_core::id::{SessionId, SessionKey};
 use stablehand_core::mcp::McpServer;
 use stablehand_core::monitor::Limits;
-use stablehand_core::record::Level;
+use stablehand_core::record::{DecisionRecord, Level};
 use stablehand_core::speak::Prompt;
 use std::ffi::OsString;
 use std::io;
@@ -416,7 +416,7 @@ impl SessionSpec {
         let dialect = runs.plan.dialect();
         let mut log = Log::open(options, key, dialect, redaction.clone(), listener)?;
         for text in warnings {
-            log.decide(Level::Warn, "setting_ignored", &serde_json::json!({ "text": text }), None);
+            log.decide(DecisionRecord::SettingIgnored(text.into()), None);
         }
         log.flush();
         let (control, requests) = control::control().map_err(StartError::System)?;

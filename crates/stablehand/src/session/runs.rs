@@ -14,7 +14,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand_core::actor::{Actor, ActorKind};
 use stablehand_core::event::{SessionEnd, TurnEnd};
 use stablehand_core::id::{SessionId, TurnId};
-use stablehand_core::record::Level;
+use stablehand_core::record::DecisionRecord;
 use stablehand_core::speak::{Image, Prompt};
 
 /// The runs of one session: as many as its turns, retries and continuations need.
@@ -218,7 +218,7 @@ impl Runs {
         }
         let text =
             format!("{} takes no images, so it is told that there are some", start.agent.name());
-        log.decide(Level::Warn, "left_out", &serde_json::json!({ "text": text }), None);
+        log.decide(DecisionRecord::LeftOut(text.into()), None);
         let text = String::from_utf8_lossy(&prompt.bytes).into_owned();
         Prompt::from(Prompt { text, images: prompt.images }.in_words()).into()
     }

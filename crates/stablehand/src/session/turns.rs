@@ -7,11 +7,10 @@
 use crate::control::{Board, TurnRequest};
 use crate::driver::{Ending, RunReport};
 use crate::log::Log;
-use serde_json::json;
 use stablehand_core::actor::Actor;
 use stablehand_core::event::{EventKind, FailureKind, SessionEnd, TurnEnd};
 use stablehand_core::id::{RunId, TurnId};
-use stablehand_core::record::Level;
+use stablehand_core::record::{SessionEnded, TurnEnded, TurnStarted};
 
 /// The most of a prompt that is put on record.
 const PROMPT: usize = 256 << 10;
@@ -54,14 +53,14 @@ impl Turns {
         let text = text.map(|text| text.get(..text.floor_char_boundary(PROMPT)).unwrap_or(text));
         let event =
             EventKind::TurnStarted { prompt: text.map(str::to_owned), by: Some(by.clone()) };
-        let fields = json!({
-            "turn": turn,
-            "run": run,
-            "by": by.by,
-            "via": by.via,
-            "bytes": prompt.len(),
-        });
-        log.decide(Level::Debug, "turn_started", &fields, Some(&event));
+        let record = TurnStarted {
+            turn: Some(turn),
+            run: run.clone(),
+            by: Some(by.to_string()),
+            via: by.via.clone(),
+            bytes: prompt.len() as u64,
+        };
+        log.decide(record, Some(&event));
     }
 
     /// Ends the turn that is on, if one is.
@@ -78,9 +77,9 @@ pub(crate) fn end_waiting(request: &TurnRequest, log: &mut Log) {
 }
 
 fn write_end(turn: TurnId, end: TurnEnd, log: &mut Log) {
-    let fields = json!({ "turn": turn, "end": end });
+    let record = TurnEnded { turn: Some(turn), end: Some(end.clone()) };
     let event = EventKind::TurnEnded { end, text: None, usage: None, duration_ms: None };
-    log.decide(Level::Debug, "turn_ended", &fields, Some(&event));
+    log.decide(record, Some(&event));
     log.flush();
 }
 
@@ -116,6 +115,6 @@ pub fn end_session(ending: Ending, log: &mut Log) {
         stderr_tail: None,
         again: false,
     };
-    let fields = json!({ "outcome": ending.end, "ended_by": ending.by });
-    log.decide(Level::Debug, "session_ended", &fields, Some(&event));
+    let record = SessionEnded { outcome: Some(ending.end), ended_by: Some(ending.by) };
+    log.decide(record, Some(&event));
 }

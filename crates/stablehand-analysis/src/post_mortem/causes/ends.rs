@@ -6,6 +6,7 @@ use crate::post_mortem::advice::BY_HAND;
 use crate::post_mortem::facts::{Exited, Facts, Last, Seen};
 use crate::post_mortem::words;
 use stablehand_core::event::{ProcessExit, ProcessRow, SessionEnd, TurnEnd};
+use stablehand_core::record::DecisionKind;
 
 /// What a pipe holds. A program that exits before it has written everything loses the rest, and
 /// what was read then is often a multiple of this.
@@ -29,7 +30,7 @@ fn ended_badly(facts: &Facts) -> Option<&Exited> {
 }
 
 fn exit_seen(exited: &Exited) -> Seen {
-    Seen::new(exited.at, "agent_exited", &words::of_exit(exited.exit))
+    Seen::new(exited.at, DecisionKind::AgentExited.name(), &words::of_exit(exited.exit))
 }
 
 /// The last thing it wrote that is not part of its stream and holds one of these.
@@ -168,13 +169,15 @@ fn names(rows: &[ProcessRow]) -> String {
 
 pub(super) fn survivors(facts: &Facts) -> Option<Finding> {
     let exited = facts.exited.as_ref().filter(|exited| !exited.survivors.is_empty());
-    let mark = facts.mark("tree_not_empty").map(|mark| &mark.last);
+    let mark = facts.mark(DecisionKind::TreeNotEmpty).map(|mark| &mark.last);
     if exited.is_none() && mark.is_none() {
         return None;
     }
     let why = "Processes of this run could not be stopped, and may still be there.";
     let finding = Finding::new(CauseKind::Survivors, Sure::Certain, why).beside();
-    let list = exited.map(|exited| Seen::new(exited.at, "agent_exited", &names(&exited.survivors)));
+    let list = exited.map(|exited| {
+        Seen::new(exited.at, DecisionKind::AgentExited.name(), &names(&exited.survivors))
+    });
     let finding = finding.all_seen(&list).all_seen(mark);
     Some(finding.change("look for them: `stablehand doctor`"))
 }
@@ -183,12 +186,12 @@ pub(super) fn left_behind(facts: &Facts) -> Option<Finding> {
     let exited = facts.exited.as_ref().filter(|it| !it.forced && !it.leaked.is_empty())?;
     let many = words::count(exited.leaked.len() as u64, "process", "processes");
     let why = format!("The agent left {many} behind when it ended; they were stopped.");
-    let seen = Seen::new(exited.at, "agent_exited", &names(&exited.leaked));
+    let seen = Seen::new(exited.at, DecisionKind::AgentExited.name(), &names(&exited.leaked));
     Some(Finding::new(CauseKind::LeftBehind, Sure::Certain, why).beside().seen(&seen))
 }
 
 pub(super) fn no_exit(facts: &Facts) -> Option<Finding> {
-    let mark = facts.mark("exit_overdue")?;
+    let mark = facts.mark(DecisionKind::ExitOverdue)?;
     let why = "The agent delivered its result and then did not exit, so what was left of it was stopped. \
                The result counts.";
     let finding = Finding::new(CauseKind::NoExit, Sure::Certain, why).beside();
@@ -205,6 +208,6 @@ pub(super) fn needed_kill(facts: &Facts) -> Option<Finding> {
     let stop = facts.stops.iter().find(|stop| stop.stage == "kill" && !stop.left.is_empty())?;
     let many = words::count(stop.left.len() as u64, "process", "processes");
     let why = format!("It did not go when it was asked to: {many} had to be killed.");
-    let seen = Seen::new(stop.at, "agent_killed", &names(&stop.left));
+    let seen = Seen::new(stop.at, DecisionKind::AgentKilled.name(), &names(&stop.left));
     Some(Finding::new(CauseKind::NeededKill, Sure::Certain, why).beside().seen(&seen))
 }

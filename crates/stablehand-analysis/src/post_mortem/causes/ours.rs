@@ -6,6 +6,7 @@ use crate::post_mortem::advice::BY_HAND;
 use crate::post_mortem::facts::{Facts, Seen};
 use crate::post_mortem::words;
 use stablehand_core::event::SessionEnd;
+use stablehand_core::record::DecisionKind;
 
 pub(super) fn limit_set(facts: &Facts) -> Option<Finding> {
     let judged = facts.fatal().filter(|judged| judged.kind.is_limit())?;
@@ -25,7 +26,7 @@ pub(super) fn interrupted(facts: &Facts) -> Option<Finding> {
         return None;
     }
     let end = facts.end.as_ref()?;
-    let signal = facts.mark("signal_received").map(|mark| &mark.last);
+    let signal = facts.mark(DecisionKind::SignalReceived).map(|mark| &mark.last);
     let why = match signal {
         Some(_) => {
             "Stablehand was told to stop by a signal: by a person, or by whatever started it."
@@ -46,7 +47,7 @@ pub(super) fn reader_gone(facts: &Facts) -> Option<Finding> {
 }
 
 pub(super) fn not_started(facts: &Facts) -> Option<Finding> {
-    let failed = facts.mark("spawn_failed")?;
+    let failed = facts.mark(DecisionKind::SpawnFailed)?;
     let why = "The agent's program could not be started.";
     let finding = Finding::new(CauseKind::NotStarted, Sure::Certain, why).seen(&failed.last);
     Some(
@@ -62,27 +63,27 @@ pub(super) fn could_not_go_on(facts: &Facts) -> Option<Finding> {
         Some(end) => end.outcome == Some(SessionEnd::Internal),
         None => true,
     };
-    let mark = |name: &str| facts.mark(name).filter(|_| over).map(|mark| &mark.last);
-    let (kind, seen, why, change) = if let Some(seen) = mark("session_taken") {
+    let mark = |kind| facts.mark(kind).filter(|_| over).map(|mark| &mark.last);
+    let (kind, seen, why, change) = if let Some(seen) = mark(DecisionKind::SessionTaken) {
         let why = "Another run had the same session, so this one was stopped.";
         (CauseKind::SessionTaken, seen, why, "wait for the other run, or begin a new session")
-    } else if let Some(seen) = mark("hooks_inactive") {
+    } else if let Some(seen) = mark(DecisionKind::HooksInactive) {
         let why = "Hooks were to hold the agent, and it did not call them, so it was killed.";
         let change = "see why they are not run: `stablehand hooks status`; or leave out `--hooks`";
         (CauseKind::HooksInactive, seen, why, change)
-    } else if let Some(seen) = mark("tool_not_asked") {
+    } else if let Some(seen) = mark(DecisionKind::ToolNotAsked) {
         let why =
             "The agent ran a tool without asking, and the rules do not allow it, so it was killed.";
         let change = "look at what the tool did; allow it by a rule, or see why the agent did not ask: \
                       `stablehand hooks status`";
         (CauseKind::NotAsked, seen, why, change)
-    } else if let Some(seen) = mark("keeper_lost") {
+    } else if let Some(seen) = mark(DecisionKind::KeeperLost) {
         let why = "Somebody killed the process that keeps the agent's processes together.";
         let change =
             "look for who kills processes here: the kernel (`journalctl -k`), a job's limits";
         (CauseKind::KeeperLost, seen, why, change)
     } else {
-        let seen = mark("log_degraded").filter(|_| facts.end.is_some())?;
+        let seen = mark(DecisionKind::LogDegraded).filter(|_| facts.end.is_some())?;
         let why = "The log could not be written, and `--log-required` was given.";
         (CauseKind::LogFailed, seen, why, "make room on the disk, or choose another `--log-dir`")
     };
@@ -142,7 +143,7 @@ pub(super) fn foreign_lines(facts: &Facts) -> Option<Finding> {
 }
 
 pub(super) fn prompt_refused(facts: &Facts) -> Option<Finding> {
-    let mark = facts.mark("prompt_refused")?;
+    let mark = facts.mark(DecisionKind::PromptRefused)?;
     // Whoever ends at once has not read, either; so it explains nothing.
     let why = "The agent closed its standard input before it had the whole prompt.";
     let finding = Finding::new(CauseKind::PromptRefused, Sure::Certain, why).beside();
@@ -150,16 +151,21 @@ pub(super) fn prompt_refused(facts: &Facts) -> Option<Finding> {
 }
 
 pub(super) fn log_degraded(facts: &Facts) -> Option<Finding> {
-    let mark = facts.mark("log_degraded")?;
+    let mark = facts.mark(DecisionKind::LogDegraded)?;
     let why = "The log could not be written for a while; something may be missing in it.";
     let finding = Finding::new(CauseKind::LogDegraded, Sure::Certain, why).beside();
-    let recovered = facts.mark("log_recovered").map(|mark| &mark.last);
+    let recovered = facts.mark(DecisionKind::LogRecovered).map(|mark| &mark.last);
     Some(finding.seen(&mark.last).all_seen(recovered).change("make room on the disk"))
 }
 
 pub(super) fn hook_trouble(facts: &Facts) -> Option<Finding> {
-    let names = ["tool_not_asked", "hook_refused", "hook_unreadable", "hooks_left"];
-    let marks: Vec<_> = names.iter().filter_map(|name| facts.mark(name)).collect();
+    let kinds = [
+        DecisionKind::ToolNotAsked,
+        DecisionKind::HookRefused,
+        DecisionKind::HookUnreadable,
+        DecisionKind::HooksLeft,
+    ];
+    let marks: Vec<_> = kinds.into_iter().filter_map(|kind| facts.mark(kind)).collect();
     if marks.is_empty() {
         return None;
     }
@@ -171,7 +177,7 @@ pub(super) fn hook_trouble(facts: &Facts) -> Option<Finding> {
 }
 
 pub(super) fn would_have_killed(facts: &Facts) -> Option<Finding> {
-    let mark = facts.mark("would_have_killed")?;
+    let mark = facts.mark(DecisionKind::WouldHaveKilled)?;
     let times = words::count(mark.count, "time", "times");
     let why = format!("With its limits this run would have been stopped, {times}.");
     let finding = Finding::new(CauseKind::WouldHaveKilled, Sure::Certain, why).beside();

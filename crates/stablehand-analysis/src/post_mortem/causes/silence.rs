@@ -7,6 +7,7 @@ use crate::post_mortem::facts::{Facts, Judged, Seen};
 use crate::post_mortem::words;
 use stablehand_core::event::{Evidence, VerdictKind};
 use stablehand_core::monitor::is_reasoning_model;
+use stablehand_core::record::DecisionKind;
 
 /// As for the witnesses of a verdict: below this share of one processor a tree does nothing.
 const BUSY_PERCENT: u64 = 2;
@@ -58,7 +59,7 @@ pub(super) fn with_cpu(judged: &Judged) -> Vec<Seen> {
 }
 
 pub(super) fn background_held(facts: &Facts) -> Option<Finding> {
-    let mark = facts.mark("background_stopped")?;
+    let mark = facts.mark(DecisionKind::BackgroundStopped)?;
     let change = "have it stop servers that it started, or start them yourself beforehand";
     if facts.fatal().is_some() {
         let why = "A command in the background kept the agent from ending its turn; it was stopped, and \
@@ -128,7 +129,7 @@ pub(super) fn unseen_tool(facts: &Facts) -> Option<Finding> {
 /// The model had spoken to the end, and then nothing came.
 pub(super) fn result_lost(facts: &Facts) -> Option<Finding> {
     let judged = silent(facts).filter(|judged| judged.kind == VerdictKind::IdleAfterText)?;
-    if facts.mark("background_stopped").is_some() || !facts.spoke_out {
+    if facts.mark(DecisionKind::BackgroundStopped).is_some() || !facts.spoke_out {
         return None;
     }
     let why = "The model had said a whole message, and nothing followed: perhaps the answer is complete \

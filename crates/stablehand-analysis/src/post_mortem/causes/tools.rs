@@ -7,6 +7,7 @@ use crate::post_mortem::Sure;
 use crate::post_mortem::facts::{Facts, Judged, Often, Seen, chant};
 use crate::post_mortem::words;
 use stablehand_core::event::{OpenTool, ProcessRow, SessionEnd, ToolClass, VerdictKind};
+use stablehand_core::record::DecisionKind;
 
 /// The ends of a question at a terminal, in small letters.
 const QUESTIONS: &[&str] = &["y/n", "yes/no", "press ", "continue?", "password", "[y]", "enter to"];
@@ -55,7 +56,7 @@ pub(super) fn livelock(facts: &Facts) -> Option<Finding> {
         let finding = Finding::new(CauseKind::Livelock, Sure::Certain, why).seen(&judged.seen);
         return Some(finding.change(again).change("allow more rounds: `--livelock N`"));
     }
-    let mark = facts.mark("livelock_suspected")?;
+    let mark = facts.mark(DecisionKind::LivelockSuspected)?;
     let why = "For a while the agent made the same calls and got the same results.";
     let finding = Finding::new(CauseKind::Livelock, Sure::Likely, why).seen(&mark.last);
     let finding = finding.change("stop it when that happens: `--livelock 10`");

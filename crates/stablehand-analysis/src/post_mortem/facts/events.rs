@@ -8,6 +8,7 @@ use stablehand_core::event::{
     Unrecognized,
 };
 use stablehand_core::id::{ItemId, digest64};
+use stablehand_core::record::DecisionKind;
 use stablehand_core::text::excerpt;
 use stablehand_core::time::UnixMillis;
 
@@ -66,9 +67,13 @@ impl Facts {
                 if let Some(evidence) = evidence
                     && let Some(kind) = evidence.verdict
                 {
-                    let name = if kind.is_limit() { "limit_reached" } else { "hang_detected" };
+                    let record = if kind.is_limit() {
+                        DecisionKind::LimitReached
+                    } else {
+                        DecisionKind::HangDetected
+                    };
                     self.verdict = Some(Judged {
-                        seen: Seen::new(at, name, why),
+                        seen: Seen::new(at, record.name(), why),
                         kind,
                         evidence: trimmed((**evidence).clone()),
                     });

@@ -1,12 +1,11 @@
 //! The pieces that facts are made of, and how they are read from records.
 
 use super::{PROCESSES, TEXT};
-use serde::de::DeserializeOwned;
 use stablehand_core::event::{
     EndedBy, Evidence, FailureKind, ProcessExit, ProcessRow, SessionEnd, ToolClass, VerdictKind,
 };
 use stablehand_core::id::ItemId;
-use stablehand_core::json::{Object, Value};
+use stablehand_core::record::{AgentExited, DecisionKind, LogWord, RunEnded};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::UnixMillis;
 
@@ -143,14 +142,9 @@ pub(in crate::post_mortem) enum Last {
     TurnEnd,
 }
 
-pub(super) fn parsed<T: DeserializeOwned>(fields: &Object<'_>, name: &str) -> Option<T> {
-    serde_json::from_slice(fields.get(name)?.raw()).ok()
-}
-
-pub(super) fn rows(fields: &Object<'_>, name: &str) -> Vec<ProcessRow> {
-    let mut rows: Vec<ProcessRow> = parsed(fields, name).unwrap_or_default();
-    rows.truncate(PROCESSES);
-    rows
+/// A table of processes of a size that can be kept.
+pub(super) fn few(rows: &[ProcessRow]) -> Vec<ProcessRow> {
+    rows.iter().take(PROCESSES).cloned().collect()
 }
 
 /// Evidence of a size that can be kept.
@@ -171,9 +165,8 @@ pub(super) fn trimmed(mut evidence: Evidence) -> Evidence {
     evidence
 }
 
-pub(super) fn exited(at: UnixMillis, fields: &Object<'_>) -> Exited {
-    let number = |name| fields.get(name).and_then(Value::i64).and_then(|n| i32::try_from(n).ok());
-    let exit = match (number("exit_code"), number("signal")) {
+pub(super) fn exited(at: UnixMillis, record: &AgentExited) -> Exited {
+    let exit = match (record.exit_code, record.signal) {
         (Some(code), _) => ProcessExit::Code(code),
         (None, Some(signal)) => ProcessExit::Signal(signal),
         (None, None) => ProcessExit::Unknown,
@@ -181,21 +174,25 @@ pub(super) fn exited(at: UnixMillis, fields: &Object<'_>) -> Exited {
     Exited {
         at,
         exit,
-        forced: fields.get("forced").and_then(Value::bool).unwrap_or(false),
-        leaked: rows(fields, "leaked"),
-        survivors: rows(fields, "survivors"),
+        forced: record.forced,
+        leaked: few(&record.leaked),
+        survivors: few(&record.survivors),
     }
 }
 
-pub(super) fn ended(at: UnixMillis, fields: &Object<'_>, said: &str) -> End {
+pub(super) fn ended(at: UnixMillis, record: &RunEnded) -> End {
+    fn known<T: Copy>(word: Option<&LogWord<T>>) -> Option<T> {
+        word.and_then(LogWord::known).copied()
+    }
+    let said = record.text.as_deref().unwrap_or_default();
     End {
-        seen: Seen::new(at, "run_ended", said),
-        outcome: parsed(fields, "outcome"),
-        by: parsed(fields, "ended_by"),
-        exit_code: fields.get("exit_code").and_then(Value::i64),
-        failure: parsed(fields, "failure"),
-        verdict: parsed(fields, "verdict"),
-        elapsed_ms: parsed(fields, "elapsed_ms"),
-        stdout_bytes: parsed(fields, "stdout_bytes"),
+        seen: Seen::new(at, DecisionKind::RunEnded.name(), said),
+        outcome: known(record.outcome.as_ref()),
+        by: known(record.ended_by.as_ref()),
+        exit_code: record.exit_code,
+        failure: known(record.failure.as_ref()),
+        verdict: known(record.verdict.as_ref()),
+        elapsed_ms: record.elapsed_ms,
+        stdout_bytes: record.stdout_bytes,
     }
 }

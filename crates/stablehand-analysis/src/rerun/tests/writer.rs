@@ -1,14 +1,18 @@
 //! A driver of a few lines: it tells a monitor what happens and writes the log of it.
 
-use serde_json::{Value, json};
 use stablehand_core::decode::{Decode, Depth, Dialect};
-use stablehand_core::event::VerdictKind;
+use stablehand_core::event::{EventKind, SessionEnd, VerdictKind};
 use stablehand_core::facts::Facts;
+use stablehand_core::id::RunId;
 use stablehand_core::json;
 use stablehand_core::line::{Line, Part};
 use stablehand_core::monitor::{Action, Input, Limits, Monitor};
-use stablehand_core::record::{Level, Stamp, Stream, push_decision, push_line};
-use stablehand_core::time::{Moment, UnixMillis};
+use stablehand_core::record::{
+    AgentExited, BackgroundStopped, DecisionRecord, LimitsMoved, LivelockSuspected, LogOpened,
+    MonitorStarted, MonitorTold, NoFields, RunEnded, RunStart, Stamp, Stream, ToolCallCompleted,
+    ToolCallOpened, VerdictReached, VerdictWaiting, push_decision, push_line,
+};
+use stablehand_core::time::{Moment, UnixMillis, millis};
 use std::time::Duration;
 
 pub(super) const BEGAN: i64 = 1_790_994_297_441;
@@ -47,15 +51,17 @@ impl Writer {
             observe_only,
             now: Moment::START,
         };
-        writer.decide("log_opened", &json!({ "v": 1, "dialect": "cursor" }));
-        writer.decide("agent_spawned", &json!({ "run": "r1", "agent": "cursor" }));
-        let fields = json!({ "limits": limits, "observe_only": observe_only });
-        writer.decide("monitor_started", &fields);
+        writer.decide(LogOpened::new(Dialect::Cursor));
+        let (run, agent) = (RunId("r1".into()), "cursor".to_owned());
+        let start = RunStart { run, agent, ..RunStart::default() };
+        writer.decide(DecisionRecord::AgentSpawned(start));
+        let limits = Some(Box::new(limits.clone()));
+        writer.decide(MonitorStarted { limits, observe_only });
         writer
     }
 
-    fn decide(&mut self, message: &str, fields: &Value) {
-        push_decision(&mut self.log, &stamp(self.now), Level::Debug, message, fields, None);
+    fn decide(&mut self, record: impl Into<DecisionRecord>) {
+        push_decision(&mut self.log, &stamp(self.now), &record.into(), None);
     }
 
     pub(super) fn line(&mut self, text: &str) {
@@ -77,9 +83,9 @@ impl Writer {
         self.act(actions);
     }
 
-    pub(super) fn tell(&mut self, input: Input<'_>, fields: Option<Value>) {
-        if let Some(fields) = fields {
-            self.decide("monitor_told", &fields);
+    pub(super) fn tell(&mut self, input: Input<'_>, told: Option<MonitorTold>) {
+        if let Some(told) = told {
+            self.decide(told);
         }
         if matches!(input, Input::Prompted) {
             self.facts.prompted();
@@ -92,52 +98,70 @@ impl Writer {
     fn act(&mut self, actions: Vec<Action>) {
         for action in actions {
             match &action {
-                Action::Health { from, to, .. } => {
-                    let event = json!({ "type": "health.changed", "from": from, "to": to });
-                    self.decide("health_changed", &json!({ "event": event }));
+                Action::Health { from, to, why } => {
+                    let (from, to, why) = (*from, *to, why.clone());
+                    let event = EventKind::HealthChanged { from, to, why, evidence: None };
+                    let record = DecisionRecord::HealthChanged(NoFields {});
+                    push_decision(&mut self.log, &stamp(self.now), &record, Some(&event));
                 }
-                Action::Waiting { silence, .. } => {
-                    let silent = u64::try_from(silence.as_millis()).expect("a time");
-                    self.decide("verdict_waiting", &json!({ "idle_silence_ms": silent }));
-                }
+                Action::Waiting { silence, .. } => self.waits(millis(*silence)),
                 Action::LimitsMoved { by, cause, .. } => {
-                    let by = u64::try_from(by.as_millis()).expect("a time");
-                    self.decide("limits_moved", &json!({ "by_ms": by, "cause": cause }));
+                    let (by_ms, cause) = (millis(*by), Some(*cause));
+                    self.decide(LimitsMoved { by_ms, cause, ..LimitsMoved::default() });
                 }
-                Action::AskWitness => self.decide("witness_asked", &json!({})),
+                Action::AskWitness => self.decide(DecisionRecord::WitnessAsked(NoFields {})),
                 Action::StopBackground { pids } => {
-                    self.decide("background_stopped", &json!({ "pids": pids }));
+                    let pids = pids.clone();
+                    self.decide(BackgroundStopped { pids, ..BackgroundStopped::default() });
                 }
                 Action::ToolOpened(tool) => {
-                    self.decide("tool_call_opened", &json!({ "call_id": tool.call_id }));
-                    self.decide("verdict_waiting", &json!({ "idle_silence_ms": 0 }));
+                    let call_id = tool.call_id.clone();
+                    self.decide(ToolCallOpened { call_id, ..ToolCallOpened::default() });
+                    self.waits(0);
                 }
                 Action::ToolClosed { call, presumed, outcome, .. } => {
-                    let fields =
-                        json!({ "call_id": call, "presumed": presumed, "outcome": outcome });
-                    self.decide("tool_call_completed", &fields);
+                    self.decide(ToolCallCompleted {
+                        call_id: call.clone(),
+                        elapsed_ms: 0,
+                        presumed: *presumed,
+                        outcome: outcome.clone(),
+                    });
                 }
-                Action::SoftStop { verdict, .. } => {
-                    self.decide("limit_reached", &json!({ "verdict": verdict, "soft": true }));
-                }
+                Action::SoftStop { verdict, .. } => self.reached(*verdict, true),
                 Action::Verdict(judgement) => self.judged(judgement.kind),
                 Action::ExitOverdue => {
                     self.overdue = true;
-                    self.decide("exit_overdue", &json!({}));
+                    self.decide(DecisionRecord::ExitOverdue("overdue".into()));
                 }
                 Action::Livelock { period, rounds, .. } => {
-                    let fields = json!({ "period": period, "rounds": rounds });
-                    self.decide("livelock_suspected", &fields);
+                    let (period, rounds) = (*period as u64, *rounds);
+                    let suspected = LivelockSuspected::default();
+                    self.decide(LivelockSuspected { period, rounds, ..suspected });
                 }
             }
         }
     }
 
+    fn waits(&mut self, idle_silence_ms: u64) {
+        self.decide(VerdictWaiting { idle_silence_ms, ..VerdictWaiting::default() });
+    }
+
+    fn reached(&mut self, kind: VerdictKind, soft: bool) {
+        let verdict = Some(kind.into());
+        let reached = VerdictReached { verdict, soft, ..VerdictReached::default() };
+        self.decide(if kind.is_limit() {
+            DecisionRecord::LimitReached(reached)
+        } else {
+            DecisionRecord::HangDetected(reached)
+        });
+    }
+
     fn judged(&mut self, kind: VerdictKind) {
-        let message = if kind.is_limit() { "limit_reached" } else { "hang_detected" };
-        self.decide(message, &json!({ "verdict": kind }));
+        self.reached(kind, false);
         if self.observe_only {
-            self.decide("would_have_killed", &json!({ "verdict": kind }));
+            let verdict = Some(kind.into());
+            let spared = VerdictReached { verdict, ..VerdictReached::default() };
+            self.decide(DecisionRecord::WouldHaveKilled(spared));
             self.monitor.resume_after_verdict(self.now);
         } else {
             self.verdict = Some(kind);
@@ -159,20 +183,24 @@ impl Writer {
     pub(super) fn end(mut self) -> Vec<u8> {
         self.tell(Input::AgentExited, None);
         let end = match self.verdict {
-            Some(kind) if self.facts.end() != stablehand_core::event::SessionEnd::Success => {
-                json!(if kind.is_limit() { "limit_reached" } else { "hung" })
+            Some(kind) if self.facts.end() != SessionEnd::Success => {
+                if kind.is_limit() {
+                    SessionEnd::LimitReached
+                } else {
+                    SessionEnd::Hung
+                }
             }
-            _ => json!(self.facts.end()),
+            _ => self.facts.end(),
         };
-        self.decide("agent_exited", &json!({ "exit_code": 0 }));
-        let fields = json!({
-            "outcome": end,
-            "session_id": self.facts.session,
-            "usage": self.facts.usage,
-            "stdout_bytes": self.bytes,
-            "verdict": self.verdict,
+        self.decide(AgentExited { exit_code: Some(0), ..AgentExited::default() });
+        self.decide(RunEnded {
+            outcome: Some(end.into()),
+            session_id: self.facts.session.clone(),
+            usage: self.facts.usage,
+            stdout_bytes: Some(self.bytes),
+            verdict: self.verdict.map(Into::into),
+            ..RunEnded::default()
         });
-        self.decide("run_ended", &fields);
         self.log
     }
 }

@@ -3,64 +3,66 @@
 use super::{Fold, Key, Sketch};
 use crate::timeline::words::word;
 use crate::timeline::{Tone, Track};
-use stablehand_core::decode::{Depth, Dialect};
 use stablehand_core::event::Health;
-use stablehand_core::json::{Object, Value};
-use stablehand_core::replay::EventReader;
+use stablehand_core::record::{
+    DecisionRecord, LogWord, LoggedDecision, RunStart, StopStage, VerdictReached,
+};
 
 impl Fold<'_> {
     /// A decision, before its event is looked at.
-    pub(super) fn before(&mut self, at: i64, message: &str, fields: &Object<'_>) {
-        let field = |name: &str| fields.get(name).and_then(Value::string);
-        match message {
-            "log_opened" => {
-                if let Some(dialect) = field("dialect").and_then(|name| Dialect::by_name(&name)) {
-                    self.reader = EventReader::new(dialect, Depth::Full).of_runs();
+    pub(super) fn before(&mut self, at: i64, decision: &LoggedDecision<'_>) {
+        let Some(record) = decision.record() else { return };
+        let name = decision.name();
+        match record {
+            DecisionRecord::LogOpened(header) => {
+                if let Some(dialect) = header.dialect() {
                     self.about.agent = Some(dialect.name().to_owned());
                 }
             }
-            "agent_spawned" => self.run_begins(at, fields),
-            "spawn_failed" => {
-                self.run_begins(at, fields);
+            DecisionRecord::AgentSpawned(start) => self.run_begins(at, start),
+            DecisionRecord::SpawnFailed(start) => {
+                self.run_begins(at, start);
                 self.quiet.end(at);
             }
-            "hook_received" => self.heard(at),
-            "tool_call_completed" => {
-                let presumed = fields.get("presumed").and_then(Value::bool) == Some(true);
-                if let (true, Some(call)) = (presumed, field("call_id")) {
-                    self.presume(at, &call);
-                }
+            DecisionRecord::HookReceived(_) => self.heard(at),
+            DecisionRecord::ToolCallCompleted(closed) if closed.presumed => {
+                self.presume(at, &closed.call_id.0);
             }
-            "hang_detected" => self.verdict(at, fields, Tone::Bad),
-            "limit_reached" | "would_have_killed" | "livelock_suspected" => {
-                self.verdict(at, fields, Tone::Warn);
+            DecisionRecord::HangDetected(reached) => self.verdict(at, reached, Tone::Bad),
+            DecisionRecord::LimitReached(reached) | DecisionRecord::WouldHaveKilled(reached) => {
+                self.verdict(at, reached, Tone::Warn);
             }
-            "exit_overdue" | "limits_moved" => self.verdict_named(at, message, fields, Tone::Plain),
-            "keeper_lost" | "tree_not_empty" | "hooks_inactive" => {
-                self.verdict_named(at, message, fields, Tone::Bad);
+            DecisionRecord::LivelockSuspected(suspected) => {
+                self.verdict_named(at, "verdict", &suspected.text, Tone::Warn);
             }
-            "agent_killed" => {
-                let name = field("stage").unwrap_or_else(|| "stop".to_owned());
-                let tone = if name == "interrupt" { Tone::Warn } else { Tone::Bad };
-                let text = field("reason").or_else(|| field("text")).unwrap_or_default();
-                let sketch = self.said(&name, &text, tone);
+            DecisionRecord::ExitOverdue(_) | DecisionRecord::LimitsMoved(_) => {
+                self.verdict_named(at, name, &decision.text(), Tone::Plain);
+            }
+            DecisionRecord::KeeperLost(_)
+            | DecisionRecord::TreeNotEmpty(_)
+            | DecisionRecord::HooksInactive(_) => {
+                self.verdict_named(at, name, &decision.text(), Tone::Bad);
+            }
+            DecisionRecord::AgentKilled(killed) => {
+                let asked = killed.stage.is(&StopStage::Interrupt);
+                let tone = if asked { Tone::Warn } else { Tone::Bad };
+                let sketch = self.said(&killed.stage.text(), &killed.reason, tone);
                 self.begin(Key::Stop, Track::Stop, at, sketch);
             }
-            "signal_received" => {
-                let signal = fields.get("signal").map(|signal| {
-                    signal.string().or_else(|| Some(signal.i64()?.to_string())).unwrap_or_default()
-                });
+            DecisionRecord::SignalReceived(received) => {
+                let signal = received.signal.map(|signal| signal.to_string());
                 let sketch = self.said("signal", &signal.unwrap_or_default(), Tone::Warn);
                 self.moment(Track::Stop, at, sketch);
             }
-            "turn_cancelled" | "cancel_ignored" | "asked_to_leave" | "background_stopped" => {
-                let text = field("text").unwrap_or_default();
-                let sketch = self.said(&message.replace('_', " "), &text, Tone::Warn);
+            DecisionRecord::TurnCancelled(_)
+            | DecisionRecord::CancelIgnored(_)
+            | DecisionRecord::AskedToLeave(_)
+            | DecisionRecord::BackgroundStopped(_) => {
+                let sketch = self.said(&name.replace('_', " "), &decision.text(), Tone::Warn);
                 self.moment(Track::Stop, at, sketch);
             }
-            "retry_scheduled" => {
-                let text = field("text").unwrap_or_default();
-                let sketch = self.said("run again", &text, Tone::Warn);
+            DecisionRecord::RetryScheduled(scheduled) => {
+                let sketch = self.said("run again", &scheduled.text, Tone::Warn);
                 self.begin(Key::Rerun, Track::Retry, at, sketch);
             }
             _ => {}
@@ -68,11 +70,11 @@ impl Fold<'_> {
     }
 
     /// A decision, after its event.
-    pub(super) fn after(&mut self, at: i64, message: &str) {
-        match message {
-            "agent_exited" => self.process_ends(at),
+    pub(super) fn after(&mut self, at: i64, record: &DecisionRecord) {
+        match record {
+            DecisionRecord::AgentExited(_) => self.process_ends(at),
             // Whoever could not be started has no exit, and ends here.
-            "run_ended" => {
+            DecisionRecord::RunEnded(_) => {
                 self.process_ends(at);
                 self.end(&Key::Run, at);
             }
@@ -80,8 +82,7 @@ impl Fold<'_> {
         }
     }
 
-    fn run_begins(&mut self, at: i64, fields: &Object<'_>) {
-        let field = |name: &str| fields.get(name).and_then(Value::string);
+    fn run_begins(&mut self, at: i64, start: &RunStart) {
         self.process_ends(at);
         self.close_all(at, |key| *key == Key::Run);
         self.end(&Key::Rerun, at);
@@ -89,12 +90,12 @@ impl Fold<'_> {
         self.run += 1;
         self.spawned = true;
         self.about.end = None;
-        if let Some(agent) = field("agent") {
-            self.about.agent = Some(self.words.name(&agent));
+        if !start.agent.is_empty() {
+            self.about.agent = Some(self.words.name(&start.agent));
         }
         self.quiet.begin(at);
         let name = format!("run {}", self.run);
-        let sketch = self.said(&name, &field("run").unwrap_or_default(), Tone::Plain);
+        let sketch = self.said(&name, &start.run.0, Tone::Plain);
         self.begin(Key::Run, Track::Run, at, sketch);
     }
 
@@ -126,14 +127,13 @@ impl Fold<'_> {
         }
     }
 
-    fn verdict(&mut self, at: i64, fields: &Object<'_>, tone: Tone) {
-        let named = fields.get("verdict").and_then(Value::string);
-        self.verdict_named(at, named.as_deref().unwrap_or("verdict"), fields, tone);
+    fn verdict(&mut self, at: i64, reached: &VerdictReached, tone: Tone) {
+        let name = reached.verdict.as_ref().map_or_else(|| "verdict".to_owned(), LogWord::text);
+        self.verdict_named(at, &name, &reached.text, tone);
     }
 
-    fn verdict_named(&mut self, at: i64, name: &str, fields: &Object<'_>, tone: Tone) {
-        let text = fields.get("text").and_then(Value::string).unwrap_or_default();
-        let sketch = self.said(&name.replace('_', " "), &text, tone);
+    fn verdict_named(&mut self, at: i64, name: &str, text: &str, tone: Tone) {
+        let sketch = self.said(&name.replace('_', " "), text, tone);
         self.moment(Track::Verdict, at, sketch);
     }
 

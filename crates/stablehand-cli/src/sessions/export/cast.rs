@@ -6,7 +6,7 @@
 
 use super::super::find::Found;
 use super::super::play::{play, still_there};
-use super::super::read::{each_line, warn};
+use super::super::read::{each_record, warn};
 use super::Sheet;
 use super::words;
 use crate::failure::Failure;
@@ -16,9 +16,9 @@ use stablehand::follow::Show;
 use stablehand::log::Glance;
 use stablehand::redact::Redaction;
 use stablehand_core::event::EventKind;
-use stablehand_core::json::Value;
-use stablehand_core::record::{Record, Stream};
+use stablehand_core::record::{DecisionKind, Record, Stream};
 use stablehand_core::redact::Lines;
+use stablehand_core::replay::size_of;
 use stablehand_core::terminal::{DrawOnly, TerminalSize};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::{UnixMillis, millis};
@@ -144,29 +144,18 @@ fn terminal(log: &Path, redaction: Option<&Redaction>, mut film: Film) -> Result
     let mut lines = Lines::default();
     let mut drawing = DrawOnly::default();
     let mut rest = Vec::new();
-    let (mut gone, mut skipped) = (false, 0);
-    each_line(log, |line| {
-        let record = Record::read(line);
-        let shown = match &record {
+    let mut gone = false;
+    let skipped = each_record(log, |record| {
+        let shown = match record {
             _ if gone => return Ok(()),
-            Record::Decision { at, message, fields } => {
-                let side = |name| {
-                    let number = fields.get(name).and_then(Value::i64);
-                    number.and_then(|number| u16::try_from(number).ok())
-                };
-                match (message.as_ref(), side("cols"), side("rows")) {
-                    ("agent_spawned", Some(cols), Some(rows)) => {
-                        let screen = TerminalSize::new(cols, rows);
-                        if film.begun {
-                            film.frame(*at, "r", &screen.to_string())
-                        } else {
-                            film.begin((screen.cols(), screen.rows()), *at)
-                        }
+            Record::Decision(decision) => {
+                let begins = decision.kind() == Some(DecisionKind::AgentSpawned);
+                match decision.record().and_then(size_of) {
+                    Some(size) if begins && !film.begun => {
+                        film.begin((size.cols(), size.rows()), decision.at())
                     }
-                    ("terminal_resized", Some(cols), Some(rows)) => {
-                        film.frame(*at, "r", &TerminalSize::new(cols, rows).to_string())
-                    }
-                    _ => return Ok(()),
+                    Some(size) => film.frame(decision.at(), "r", &size.to_string()),
+                    None => return Ok(()),
                 }
             }
             Record::Raw { stream: Stream::Stdout, at, bytes, newline, .. } => {
@@ -186,11 +175,7 @@ fn terminal(log: &Path, redaction: Option<&Redaction>, mut film: Film) -> Result
                 film.begin((size.cols(), size.rows()), *at)
                     .and_then(|()| film.frame(*at, "o", &text))
             }
-            Record::Raw { .. } => return Ok(()),
-            Record::Foreign(_) | Record::Broken(_) => {
-                skipped += 1;
-                return Ok(());
-            }
+            Record::Raw { .. } | Record::Foreign(_) | Record::Broken(_) => return Ok(()),
         };
         gone = !still_there(shown)?;
         Ok(())

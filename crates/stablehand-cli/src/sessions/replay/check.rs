@@ -1,6 +1,6 @@
 //! `sessions replay --check`: whether decoder and monitor decide today what they decided then.
 
-use super::super::read::each_line;
+use super::super::read::each_record;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::manage::{Paint, print, print_json};
@@ -22,8 +22,8 @@ struct Checked<'a> {
 /// Runs it.
 pub(super) fn main(log: &Path, json: bool, env: &Env) -> Result<u8, Failure> {
     let mut check = Check::default();
-    each_line(log, |line| {
-        check.line(line);
+    each_record(log, |record| {
+        check.record(record);
         Ok(())
     })?;
     let report = check.finish();

@@ -1,6 +1,6 @@
 //! `sessions replay` with limits: what would have been decided with these.
 
-use super::super::read::each_line;
+use super::super::read::each_record;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::limits::LimitArgs;
@@ -19,8 +19,8 @@ use std::time::Duration;
 pub(super) fn main(log: &Path, limits: &LimitArgs, json: bool, env: &Env) -> Result<u8, Failure> {
     let mut what_if =
         WhatIf::new(|header, known| limits.instead_of(known, Agent::by_name(&header.agent)));
-    each_line(log, |line| {
-        what_if.line(line);
+    each_record(log, |record| {
+        what_if.record(record);
         Ok(())
     })?;
     let findings = what_if.finish();

@@ -2,7 +2,8 @@
 
 use super::*;
 use stablehand_analysis::timeline::Fold;
-use stablehand_core::record::Record;
+use stablehand_core::record::{LogOpened, Record, decision_line};
+use stablehand_core::{Dialect, UnixMillis};
 
 fn timeline(lines: &[&str]) -> Timeline {
     let mut fold = Fold::new(None);
@@ -24,7 +25,7 @@ fn parallel() -> Timeline {
         )
     };
     timeline(&[
-        r#"{"msg":"log_opened","ts":1000,"dialect":"claude"}"#,
+        &decision_line(UnixMillis(1000), LogOpened::new(Dialect::Claude)),
         r#"{"msg":"agent_spawned","ts":1000,"run":"r1","agent":"claude"}"#,
         &call(4_000, "a", "sleep 2"),
         &call(4_000, "b", "make 好的"),
