@@ -1,7 +1,7 @@
 //! `benches/host`: many sessions, each followed by many subscribers, in one process: whether every
 //! event arrives, in order and in time, against a broadcast channel fed with the same frames.
 
-use futures_lite::StreamExt as _;
+use futures_lite::StreamExt;
 use stablehand::core::actor::Actor;
 use stablehand::core::event::EventKind;
 use stablehand::keeper::KeeperProgram;
@@ -58,7 +58,7 @@ impl Seen {
 /// Follows a session through the host.
 async fn follow(mut events: Subscription, is_slow: bool) -> Seen {
     let mut seen = Seen::default();
-    while let Some(frame) = events.next().await {
+    while let Some(frame) = StreamExt::next(&mut events).await {
         seen.take(&frame, is_slow);
         if is_slow && seen.frames.len() == STANDS_AFTER {
             tokio::time::sleep(STANDS).await;
@@ -105,8 +105,8 @@ fn measure() -> Outcome<()> {
             .conversation();
         keys.push(host.start(spec)?);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time();
-    let runtime = { runtime }.build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
     let threads_before = threads()?;
     let (ours, peers): (Vec<Seen>, Vec<Seen>) = runtime.block_on(async {
         let mut ours = JoinSet::new();
@@ -117,7 +117,7 @@ fn measure() -> Outcome<()> {
             let mut frames = host.subscribe(*key, From::Start)?;
             let feed = sender.clone();
             tokio::spawn(async move {
-                while let Some(frame) = frames.next().await {
+                while let Some(frame) = StreamExt::next(&mut frames).await {
                     let _nobody_listens = feed.send(frame);
                 }
             });
@@ -144,12 +144,16 @@ fn measure() -> Outcome<()> {
     let memory = proc::memory_kib(std::process::id(), "VmHWM")? as f64 / 1024.0;
     let expected: Vec<usize> = keys
         .iter()
-        .map(|key| Ok(host.subscribe(*key, From::Start)?.count()))
+        .map(|key| Ok(Iterator::count(host.subscribe(*key, From::Start)?)))
         .collect::<Outcome<_>>()?;
-    let wanted: usize =
-        (0..subscribers * each).filter_map(|at| expected.get(at % sessions)).sum();
+    let wanted: usize = (0..subscribers * each).filter_map(|at| expected.get(at % sessions)).sum();
     drop(host.shutdown(Duration::from_secs(10)));
-    print(&ours, &peers, wanted, &Setting { sessions, subscribers, each, seconds, memory, threads_before })
+    print(
+        &ours,
+        &peers,
+        wanted,
+        &Setting { sessions, subscribers, each, seconds, memory, threads_before },
+    )
 }
 
 struct Setting {
@@ -196,7 +200,11 @@ fn print(ours: &[Seen], peers: &[Seen], wanted: usize, setting: &Setting) -> Out
     for (cursor, address) in quick {
         again += usize::from(*addresses.entry(*cursor).or_insert(*address) != *address);
     }
-    say(format!("{} events, {again} of {} deliveries were decoded again", addresses.len(), host.1))?;
+    say(format!(
+        "{} events, {again} of {} deliveries were decoded again",
+        addresses.len(),
+        host.1
+    ))?;
     let per_session = setting.threads_before as f64 / *sessions as f64;
     let mut goals = Goals::default();
     goals.at_most("lost", host.2 as f64, 0.0, "");

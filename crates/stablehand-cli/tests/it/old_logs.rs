@@ -3,6 +3,8 @@
 //! `fixtures/logs` holds the logs, and beside each what the version that wrote it said about it.
 //! `UPDATE=1` writes what is said now; only a log of a new format needs that.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on says where it stopped")]
+
 use crate::support::bins;
 use stablehand_store::Store;
 use stablehand_testkit::{TestEnv, fixtures};

@@ -28,8 +28,8 @@ pub use run::{
 };
 pub use talk::{
     AnswerRefused, ApprovalRequested, ApprovalResolved, ClientLeft, ClientSaid, LeftAlone,
-    PolicyDecided, RuleWritten, ToldAgent, SessionEnded, ToldClient, TurnCancelled, TurnContinued, TurnEnded, TurnStarted,
-    Withheld,
+    PolicyDecided, RuleWritten, SessionEnded, ToldAgent, ToldClient, TurnCancelled, TurnContinued,
+    TurnEnded, TurnStarted, Withheld,
 };
 pub use word::LogWord;
 
