@@ -16,7 +16,8 @@ pub use lines::{LONGEST, LogLines};
 pub use log_reader::LogReader;
 pub use read::{LoggedDecision, Reader, Record, Stream, verbatim};
 pub use write::{
-    Stamp, VERBATIM_TAIL, decision_line, is_verbatim, push_decision, push_line, push_verbatim_head,
+    Stamp, VERBATIM_TAIL, decision_line, is_verbatim, push_client_line, push_decision, push_line,
+    push_verbatim_head,
 };
 
 use serde::{Deserialize, Serialize};

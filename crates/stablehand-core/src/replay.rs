@@ -13,7 +13,7 @@ use crate::id::{RunId, Seq, SessionId, TurnId};
 use crate::json::{self, Memo, Object};
 use crate::line::{Line, Part, WHOLE_LIMIT};
 use crate::record::{
-    ClientSaid, DecisionRecord, LogReader, LoggedDecision, Reader, Record, RunStart, Stream,
+    DecisionKind, DecisionRecord, LogReader, LoggedDecision, Reader, Record, RunStart, Stream,
     TerminalResized,
 };
 use crate::terminal::TerminalSize;
@@ -24,6 +24,17 @@ use std::collections::VecDeque;
 
 /// So many answers are remembered within a turn.
 const MOST_ANSWERED: usize = 1024;
+
+/// The decisions whose fields say something about events.
+const MATTERS: &[DecisionKind] = &[
+    DecisionKind::AgentSpawned,
+    DecisionKind::SpawnFailed,
+    DecisionKind::PromptGiven,
+    DecisionKind::TerminalResized,
+    DecisionKind::ScreenSettled,
+    DecisionKind::AgentExited,
+    DecisionKind::HookReceived,
+];
 
 /// A fact without its stamp.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,6 +123,7 @@ impl EventReader {
     pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<Event>) {
         let mut told = std::mem::take(&mut self.told);
         if let (Record::Decision(decision), Some(view)) = (record, &mut self.view)
+            && session::matters(decision.kind())
             && let Some(fields) = decision.record()
         {
             view.decision(fields);
@@ -177,20 +189,19 @@ impl EventReader {
     }
 
     fn decision(&mut self, decision: &LoggedDecision<'_>, out: &mut Vec<Told>) {
-        let (at, record) = (decision.at(), decision.record());
+        // The fields of most decisions matter to others, so they are not even read here.
+        let kind = decision.kind().filter(|kind| MATTERS.contains(kind));
+        let (at, record) = (decision.at(), kind.and_then(|_| decision.record()));
         if let Some(start) = record.and_then(DecisionRecord::run_start) {
             self.restart();
             if !start.run.0.is_empty() {
                 self.run = start.run.clone();
             }
         }
-        match record {
-            Some(DecisionRecord::PromptGiven(given)) => self.prompt.clone_from(&given.text),
-            Some(DecisionRecord::ClientSaid(said)) => {
-                overheard(said, |object| self.decoder.overhear(object));
-            }
-            _ => {}
+        if let Some(DecisionRecord::PromptGiven(given)) = record {
+            self.prompt.clone_from(&given.text);
         }
+        overheard(decision, |object| self.decoder.overhear(object));
         // What we did to the terminal of an agent that has one, its decoder has to do again.
         if let (Some(record), Some(decoder)) = (record, self.decoder.as_terminal()) {
             if let Some(size) = size_of(record) {
@@ -315,10 +326,14 @@ fn settled(told: &[Told]) -> Vec<String> {
     told.iter().filter_map(answered).collect()
 }
 
-/// Hands what a client said to the agent to `hear`.
-pub fn overheard(said: &ClientSaid, hear: impl FnOnce(&Object<'_>)) {
-    let Some(line) = &said.line else { return };
-    if let json::Scan::Object(object) = json::scan(line.get().as_bytes()) {
+/// Hands what a client said to the agent to `hear`, where the decision is that it did.
+pub fn overheard(decision: &LoggedDecision<'_>, hear: impl FnOnce(&Object<'_>)) {
+    if decision.kind() != Some(DecisionKind::ClientSaid) {
+        return;
+    }
+    // From the record itself: a line may be long, and reading it into its type is a copy.
+    let Some(line) = decision.fields().get("line") else { return };
+    if let json::Scan::Object(object) = json::scan(line.raw()) {
         hear(&object);
     }
 }

@@ -27,12 +27,14 @@ pub use sync::Durability;
 pub use tail::{Fill, LogSource, Tail};
 
 use crate::redact::Redaction;
+use serde::Serialize;
 use stablehand_core::event::EventKind;
 use stablehand_core::id::{LogId, SessionId};
 use stablehand_core::json::Scan;
 use stablehand_core::line::Line;
 use stablehand_core::record::{
-    self, DecisionRecord, Level, LogDegraded, LogOpened, LogRecovered, LogTruncated, Stamp, Stream,
+    self, ClientLine, DecisionKind, DecisionRecord, Level, LogDegraded, LogOpened, LogRecovered,
+    LogTruncated, Stamp, Stream,
 };
 use stablehand_core::redact::Lines;
 use stablehand_core::time::UnixMillis;
@@ -338,7 +340,7 @@ impl Log {
         if self.redaction.is_some() {
             self.redact_decision(from);
         }
-        self.tell(&record);
+        self.tell(record.level(), record.kind(), &record);
     }
 
     /// The same for what was redacted before, where it came from: every tool call leaves five such
@@ -350,11 +352,21 @@ impl Log {
             return self.decide(record, event);
         }
         record::push_decision(&mut self.buffer, &self.stamp, &record, event);
-        self.tell(&record);
+        self.tell(record.level(), record.kind(), &record);
     }
 
-    fn tell(&mut self, record: &DecisionRecord) {
-        let level = record.level();
+    /// Puts down a line that a client of the agent's wrote, or a part of one.
+    pub fn client_line(&mut self, line: &Line<'_>) {
+        let from = self.buffer.len();
+        let line = ClientLine::of(line);
+        record::push_client_line(&mut self.buffer, &self.stamp, &line);
+        if self.redaction.is_some() {
+            self.redact_decision(from);
+        }
+        self.tell(Level::Debug, DecisionKind::ClientSaid, &line);
+    }
+
+    fn tell<T: Serialize>(&mut self, level: Level, kind: DecisionKind, record: &T) {
         if let Some((_, listener)) = self.listener.as_mut().filter(|(from, _)| level >= *from) {
             let mut fields = serde_json::to_value(record).unwrap_or_default();
             if let Some(fields) = fields.as_object_mut() {
@@ -363,7 +375,7 @@ impl Log {
             if let Some(redaction) = &self.redaction {
                 redaction.redactor.redact_json(&mut fields);
             }
-            listener(level, record.kind().name(), &fields);
+            listener(level, kind.name(), &fields);
         }
     }
 

@@ -12,7 +12,7 @@ use stablehand_core::json::{self, Memo};
 use stablehand_core::line::{Line, Part, WHOLE_LIMIT};
 use stablehand_core::monitor::{Input, Limits, Moved};
 use stablehand_core::record::{
-    DecisionRecord, LogReader, LoggedDecision, MonitorTold, Record, RunStart, Stream,
+    DecisionKind, DecisionRecord, LogReader, LoggedDecision, MonitorTold, Record, RunStart, Stream,
 };
 use stablehand_core::replay::{overheard, size_of};
 use stablehand_core::time::{Moment, UnixMillis};
@@ -165,6 +165,9 @@ impl Tape {
     }
 
     fn decision(&mut self, decision: &LoggedDecision<'_>, take: &mut dyn FnMut(Step<'_>)) {
+        if decision.kind() == Some(DecisionKind::ClientSaid) {
+            return overheard(decision, |object| self.decoder.overhear(object));
+        }
         let Some(record) = decision.record() else { return };
         let at = self.moment(decision.at());
         match record {
@@ -184,9 +187,6 @@ impl Tape {
             }
             DecisionRecord::ScreenSettled(_) => self.settled(at, take),
             DecisionRecord::HookReceived(_) => take(Step::Told { input: Input::Heard, at }),
-            DecisionRecord::ClientSaid(said) => {
-                overheard(said, |object| self.decoder.overhear(object));
-            }
             DecisionRecord::WouldHaveKilled(_) | DecisionRecord::VerdictLifted(_) => {
                 take(Step::Resumed { at });
             }

@@ -27,9 +27,9 @@ pub use run::{
     TerminalResized, TreeNotEmpty,
 };
 pub use talk::{
-    AnswerRefused, ApprovalRequested, ApprovalResolved, ClientLeft, ClientSaid, LeftAlone,
-    PolicyDecided, RuleWritten, SessionEnded, ToldAgent, ToldClient, TurnCancelled, TurnContinued,
-    TurnEnded, TurnStarted, Withheld,
+    AnswerRefused, ApprovalRequested, ApprovalResolved, ClientLeft, ClientLine, LeftAlone,
+    OwnClientLine, PolicyDecided, RuleWritten, SessionEnded, ToldAgent, ToldClient, TurnCancelled,
+    TurnContinued, TurnEnded, TurnStarted, Withheld,
 };
 pub use word::LogWord;
 
@@ -247,7 +247,7 @@ decision_records! {
     /// Something was written to an agent that listens while it works.
     Told(ToldAgent) = "told", Debug;
     /// A client of the agent's wrote a line to it.
-    ClientSaid = "client_said", Debug;
+    ClientSaid(OwnClientLine) = "client_said", Debug;
     /// Something of our own was written to that client.
     ToldClient = "told_client", Debug;
     /// The client is gone.

@@ -5,7 +5,7 @@ mod damage;
 use super::*;
 use crate::event::{EventKind, Health};
 use crate::json;
-use crate::line::{Line, LineSplitter};
+use crate::line::{Line, LineSplitter, Part};
 use crate::time::UnixMillis;
 use proptest::prelude::*;
 
@@ -129,6 +129,22 @@ fn decisions_carry_their_fields_and_their_event() {
     let second =
         br#"{"time":"1970-01-01T00:00:00.005Z","level":"DEBUG","msg":"witness_asked","ts":5}"#;
     assert_eq!(lines.next(), Some(&second[..]));
+}
+
+#[test]
+fn a_line_of_a_client_is_written_without_a_copy_as_with_one() {
+    let stamp = Stamp::new(UnixMillis(5));
+    let parts = [Part::Whole, Part::First, Part::Middle, Part::Last];
+    for bytes in [&b"{\"a\": 1.10}"[..], b"null", b"no JSON", b"\xff", b""] {
+        for (part, newline) in parts.into_iter().flat_map(|part| [(part, true), (part, false)]) {
+            let (mut short, mut long) = (Vec::new(), Vec::new());
+            let line = ClientLine::of(&Line { bytes, offset: 0, part, newline });
+            push_client_line(&mut short, &stamp, &line);
+            let Record::Decision(read) = Record::read(short.trim_ascii_end()) else { panic!() };
+            push_decision(&mut long, &stamp, read.record().unwrap(), None);
+            assert_eq!(String::from_utf8(short), String::from_utf8(long));
+        }
+    }
 }
 
 #[test]

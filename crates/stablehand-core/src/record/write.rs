@@ -1,6 +1,6 @@
 //! Writing records into a buffer. The pass-through path runs through [`push_line`].
 
-use super::{DecisionRecord, Stream, TEXT_PART};
+use super::{ClientLine, DecisionRecord, Level, Stream, TEXT_PART};
 use crate::event::EventKind;
 use crate::json::Scan;
 use crate::line::{Line, Part};
@@ -156,8 +156,28 @@ pub fn push_decision(
     record: &DecisionRecord,
     event: Option<&EventKind>,
 ) {
+    push_record(out, stamp, record.level(), record, event);
+}
+
+/// Appends a line of a client, or a part of one: [`DecisionRecord::ClientSaid`] without a copy.
+pub fn push_client_line(out: &mut Vec<u8>, stamp: &Stamp, line: &ClientLine<'_>) {
+    #[derive(Serialize)]
+    #[serde(tag = "msg", rename_all = "snake_case")]
+    enum Borrowed<'a> {
+        ClientSaid(&'a ClientLine<'a>),
+    }
+    push_record(out, stamp, Level::Debug, &Borrowed::ClientSaid(line), None);
+}
+
+fn push_record<T: Serialize>(
+    out: &mut Vec<u8>,
+    stamp: &Stamp,
+    level: Level,
+    record: &T,
+    event: Option<&EventKind>,
+) {
     out.extend_from_slice(&stamp.head);
-    out.extend_from_slice(record.level().name().as_bytes());
+    out.extend_from_slice(level.name().as_bytes());
     out.push(b'"');
     let from = out.len();
     push_json(out, record);

@@ -37,6 +37,12 @@ struct Reported {
     duration_ms: Option<u64>,
 }
 
+/// Returns true if the view has to know of a record.
+pub(super) fn matters(kind: Option<DecisionKind>) -> bool {
+    is_of_session(kind)
+        || matches!(kind, Some(DecisionKind::AgentSpawned | DecisionKind::SpawnFailed))
+}
+
 /// Returns true if a record is about the session, and not about one of its runs.
 pub(super) fn is_of_session(kind: Option<DecisionKind>) -> bool {
     matches!(

@@ -8,8 +8,6 @@
 use super::relay_rules::Rulings;
 use super::stop::StopReason;
 use super::{Driver, RunReport, notes, talk};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use nix::errno::Errno;
 use nix::unistd::read;
 use serde_json::json;
@@ -19,7 +17,7 @@ use stablehand_core::event::{EventKind, SessionEnd};
 use stablehand_core::json::{self, Scan};
 use stablehand_core::line::Line;
 use stablehand_core::monitor::{Input, Judgement};
-use stablehand_core::record::{ClientLeft, ClientSaid, DecisionRecord, ToldClient};
+use stablehand_core::record::{ClientLeft, DecisionRecord, ToldClient};
 use stablehand_core::{LineSplitter, Moment, Part};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -53,20 +51,6 @@ pub(super) struct Relay {
     client_in_line: bool,
     /// A long line of the agent is under way.
     agent_in_line: bool,
-}
-
-/// A line of the client, for the record.
-fn said(line: &Line<'_>) -> ClientSaid {
-    let whole = line.part == Part::Whole;
-    let json = whole.then(|| serde_json::from_slice(line.bytes).ok()).flatten();
-    let text = if json.is_none() { std::str::from_utf8(line.bytes).ok() } else { None };
-    ClientSaid {
-        b64: (json.is_none() && text.is_none()).then(|| STANDARD.encode(line.bytes)),
-        text: text.map(str::to_owned),
-        part: !whole,
-        cut: !line.newline && matches!(line.part, Part::Whole | Part::Last),
-        line: json,
-    }
 }
 
 impl Relay {
@@ -173,7 +157,7 @@ impl Driver<'_> {
         loop {
             let line = if at_end { relay.splitter.finish() } else { relay.splitter.next() };
             let Some(line) = line else { break };
-            self.log.decide(said(&line), None);
+            self.log.client_line(&line);
             let object = match line.part {
                 Part::Whole => match json::scan(line.bytes) {
                     Scan::Object(object) => Some(object),

@@ -3,8 +3,12 @@
 use crate::decision::{Decision, RuleRef};
 use crate::event::{EndedBy, SessionEnd, TurnEnd};
 use crate::id::{RunId, TurnId};
+use crate::line::{Line, Part};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// What was written to an agent.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -25,14 +29,14 @@ pub struct ToldAgent {
     pub kept: bool,
 }
 
-/// A line of a client to its agent.
+/// A line of a client to its agent. It may be long, so it is written without a copy.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
-pub struct ClientSaid {
+pub struct ClientLine<'a> {
     /// The line, where it is no JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
+    pub text: Option<Cow<'a, str>>,
     /// The line in base64, where it is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub b64: Option<String>,
@@ -45,12 +49,35 @@ pub struct ClientSaid {
     /// The line, where it is JSON.
     #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "any_json")]
-    pub line: Option<Box<RawValue>>,
+    pub line: Option<Cow<'a, RawValue>>,
+}
+
+/// A line of a client that was read back.
+pub type OwnClientLine = ClientLine<'static>;
+
+impl<'a> ClientLine<'a> {
+    /// The fields for a line, or for a part of one.
+    pub fn of(line: &Line<'a>) -> ClientLine<'a> {
+        let whole = line.part == Part::Whole;
+        let json: Option<&RawValue> =
+            whole.then(|| serde_json::from_slice(line.bytes).ok()).flatten();
+        let text = if json.is_none() { str::from_utf8(line.bytes).ok() } else { None };
+        ClientLine {
+            b64: (json.is_none() && text.is_none()).then(|| STANDARD.encode(line.bytes)),
+            text: text.map(Cow::Borrowed),
+            part: !whole,
+            cut: !line.newline && matches!(line.part, Part::Whole | Part::Last),
+            line: json.map(Cow::Borrowed),
+        }
+    }
 }
 
 /// Reads a line that is there, be it `null`.
-fn any_json<'de, D: Deserializer<'de>>(line: D) -> Result<Option<Box<RawValue>>, D::Error> {
-    Box::deserialize(line).map(Some)
+fn any_json<'de, 'a, D>(line: D) -> Result<Option<Cow<'a, RawValue>>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    Box::<RawValue>::deserialize(line).map(|line| Some(Cow::Owned(line)))
 }
 
 /// What we wrote to a client.
