@@ -206,7 +206,7 @@ impl Ledger {
                 entry.waited_ms = Some(millis(at.since(entry.since)));
                 entry.outcome = settled(choice.as_str());
                 entry.choice = Some(choice.to_string());
-                entry.by = Some(by.to_string());
+                entry.by = Some(by.by.to_string());
             }
             EventKind::TurnEnded { .. } | EventKind::ProcessExited { .. } => self.close_all(),
             _ => {}

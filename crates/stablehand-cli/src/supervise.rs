@@ -11,6 +11,7 @@ use crate::signals::{self, Attention};
 use stablehand::control::{self, Request, Requests};
 use stablehand::driver::{self, Ending, Faces, RunReport};
 use stablehand::follow::{Follower, Show};
+use stablehand::host::ControlSocket;
 use stablehand::log::{Durability, Log, LogOptions};
 use stablehand::redact::{Redacting, Redaction};
 use stablehand::session::{AllRuns, Between, Runs, end_session};
@@ -97,6 +98,8 @@ pub struct House {
     format: Format,
     /// How the last run ended.
     ended: Option<Ending>,
+    /// Where other processes speak to it.
+    socket: Option<ControlSocket>,
 }
 
 /// The readers of our output, which get everything of one run before the next one begins.
@@ -137,6 +140,8 @@ impl House {
         let key = stablehand::new_session_key();
         let log = Log::open(options, key, setup.dialect, setup.redaction.clone(), listener)?;
         let (control, requests) = control::control().map_err(io)?;
+        // A run that cannot be spoken to from outside is one all the same.
+        let socket = ControlSocket::open(&setup.log_dir, key, control.clone()).ok();
         let attention = signals::watch(control.clone()).map_err(io)?;
         let shows_status = setup.status
             && env.stderr_is_terminal
@@ -208,7 +213,18 @@ impl House {
             verify: setup.verify,
             run_began: 0,
         };
-        Ok(House { log, screen, faces, audience, asking, filler, requests, format, ended: None })
+        Ok(House {
+            log,
+            screen,
+            faces,
+            audience,
+            asking,
+            filler,
+            requests,
+            format,
+            ended: None,
+            socket,
+        })
     }
 
     /// Runs an agent, as often as that takes, and waits until its readers have everything.
@@ -250,6 +266,7 @@ impl House {
             let text = format!("the index is behind: {text}");
             self.log.decide(DecisionRecord::IndexBehind(text.into()), None);
         }
+        drop(self.socket.take());
         if let Some(ending) = self.ended {
             end_session(ending, &mut self.log);
         }

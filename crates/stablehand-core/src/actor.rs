@@ -113,7 +113,10 @@ impl fmt::Display for ActorKind {
 
 impl fmt::Display for Actor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.by.fmt(f)
+        match &self.via {
+            Some(face) => write!(f, "{} ({face})", self.by),
+            None => self.by.fmt(f),
+        }
     }
 }
 

@@ -7,7 +7,13 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+use thiserror::Error;
 use uuid::Uuid;
+
+/// Why a text is none of our ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("not an id; an id is a UUID, such as 01a1eaf3-3b1e-73bd-b14d-1564984ffb37")]
+pub struct IdError;
 
 /// Defines an id of ours: a UUID, of which later ones sort behind earlier ones.
 macro_rules! own_ids {
@@ -25,10 +31,10 @@ macro_rules! own_ids {
         }
 
         impl FromStr for $name {
-            type Err = uuid::Error;
+            type Err = IdError;
 
-            fn from_str(text: &str) -> Result<$name, uuid::Error> {
-                text.parse().map($name)
+            fn from_str(text: &str) -> Result<$name, IdError> {
+                text.parse().map($name).map_err(|_| IdError)
             }
         }
     )*};

@@ -148,7 +148,8 @@ impl Answer {
         }
     }
 
-    /// Whether the agent may go on with what it asked for. A chosen option is the agent's own word.
+    /// Returns true if the agent may not go on with what it asked for. A chosen option is the agent's
+    /// own word, and no denial.
     pub fn is_denial(&self) -> bool {
         matches!(self, Answer::Deny { .. })
     }

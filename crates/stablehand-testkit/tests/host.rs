@@ -7,7 +7,7 @@ use stablehand::control::{AnswerError, Refused};
 use stablehand::core::actor::Actor;
 use stablehand::core::event::{EventKind, TurnEnd};
 use stablehand::core::id::{SessionKey, TurnId};
-use stablehand::host::{AttachError, Filter, OpenError, SessionState};
+use stablehand::host::{AttachError, Filter, OpenError, SessionState, SubscribeError};
 use stablehand::keeper::KeeperProgram;
 use stablehand::{Agent, Answer, Cursor, Frame, From, Host, Policy, Session, SessionSpec};
 use stablehand::{Subscription, Surroundings};
@@ -214,7 +214,12 @@ fn a_session_of_before_is_opened_and_goes_on_under_its_key() {
     drop(before.shutdown(Duration::from_secs(5)));
 
     let host = Host::new(&logs);
-    assert!(host.subscribe(key, From::Start).is_err(), "not before it is opened");
+    let read: Vec<_> = host.subscribe(key, From::Start).unwrap().collect();
+    assert_eq!(cursors(&read), cursors(&past), "it can be read before it is opened");
+    assert_eq!(host.prompt(key, "no", person()), Err(Refused::NoSession));
+    let other = Cursor { log: stablehand::core::id::LogId(key.0), ..past[0].cursor };
+    let foreign = host.subscribe(key, From::After(other));
+    assert!(matches!(foreign, Err(SubscribeError::ForeignCursor { .. })), "{foreign:?}");
     let listed = host.list(&Filter::default());
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].title.as_deref(), Some("first"));
@@ -253,8 +258,8 @@ fn a_session_that_another_host_runs_is_followed_prompted_and_stopped() {
 
     let guest = Host::new(&logs);
     assert_eq!(state_of(&guest, key), Some(SessionState::Elsewhere));
-    assert!(matches!(guest.open(key), Err(OpenError::Running(_))));
-    guest.attach(key).unwrap();
+    guest.open(key).unwrap();
+    assert_eq!(state_of(&guest, key), Some(SessionState::Attached));
     let mut seen = guest.subscribe(key, From::Start).unwrap();
     let turn = guest.prompt(key, "hello", person()).unwrap();
     let (theirs, ours) = (until_turn(&mut own, turn), until_turn(&mut seen, turn));
@@ -268,6 +273,7 @@ fn a_session_that_another_host_runs_is_followed_prompted_and_stopped() {
     guest.stop(key, person()).unwrap();
     assert_eq!(names(&seen.collect::<Vec<_>>()).last(), Some(&"session.ended"));
     assert_eq!(guest.prompt(key, "late", person()), Err(Refused::Over));
+    wait_for("the end of the session", || state_of(&guest, key) == Some(SessionState::Over));
     let mode = |path: &Path| {
         use std::os::unix::fs::PermissionsExt as _;
         path.metadata().unwrap().permissions().mode() & 0o777

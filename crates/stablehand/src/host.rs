@@ -15,7 +15,7 @@ pub use socket::ControlSocket;
 
 use crate::agent::Agent;
 use crate::control::{AnswerError, Refused};
-use crate::frames::{Feed, From, Subscription};
+use crate::frames::{Cursor, Feed, From, Subscription};
 use crate::session::{Handle, Outcome, Policy, Session, SessionSpec, StartError};
 use attached::Attached;
 use catalog::Catalog;
@@ -36,12 +36,14 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Owns many sessions. Clones share them; when the last one is dropped, every agent is stopped.
 ///
 /// ```no_run
-/// use stablehand::{Agent, From, Host, Session};
-/// use stablehand::core::actor::Actor;
+/// use stablehand::{Agent, From, Host, Policy, Session};
 ///
 /// stablehand::init();
 /// let host = Host::new("/var/tmp/logs");
-/// let spec = Session::builder(Agent::Claude).prompt("Which tests are slow?").conversation();
+/// let spec = Session::builder(Agent::Claude)
+///     .prompt("Which tests are slow?")
+///     .policy(Policy::Ask)
+///     .conversation();
 /// let key = host.start(spec)?;
 /// for frame in host.subscribe(key, From::Start)? {
 ///     println!("{} {}", frame.cursor, frame.json());
@@ -74,10 +76,25 @@ enum Line {
     Other(Attached),
 }
 
-/// The host has no session of that key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("there is no session {0} here; `open` or `attach` it first")]
-pub struct NoSession(pub SessionKey);
+/// Why the events of a session cannot be followed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SubscribeError {
+    /// Neither the host nor a log in its folder has a session of that key.
+    #[error("there is no session {0}; `list` has those that there are")]
+    NoSession(SessionKey),
+    /// The cursor is one of another session.
+    #[error("the cursor {cursor} does not belong to session {key}")]
+    ForeignCursor {
+        /// The session.
+        key: SessionKey,
+        /// The cursor.
+        cursor: Cursor,
+    },
+    /// The log of a session that another process runs cannot be read.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+}
 
 /// Why a session of an earlier process cannot be opened.
 #[derive(Debug, Error)]
@@ -91,9 +108,9 @@ pub enum OpenError {
         /// The folder that was looked in.
         folder: PathBuf,
     },
-    /// Another process runs it now.
-    #[error("another process runs session {0}; `attach` to it instead")]
-    Running(SessionKey),
+    /// Another process runs it now, and cannot be attached to.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
     /// It was never started, or its agent is not one that we know.
     #[error("the log of session {key} does not say which agent and session to resume")]
     NotResumable {
@@ -157,20 +174,25 @@ impl Host {
         &self.0.folder
     }
 
-    /// Starts a session. Whether the agent itself could be started shows in its events.
+    /// Starts a session, with its log in the host's folder. Whether the agent itself could be
+    /// started shows in its events. Who gives the first prompt is [`SessionSpec::actor`]; what becomes
+    /// of its questions is [`SessionSpec::policy`], which denies them where it is not set.
     pub fn start(&self, spec: SessionSpec) -> Result<SessionKey, StartError> {
         let session = spec.log_dir(&self.0.folder).start()?;
         Ok(self.own(session))
     }
 
-    /// Opens a session that an earlier process had, to go on with it: what was said is there for
-    /// subscribers, and the agent is started again with the next prompt. Approvals are asked. A
-    /// session that is open already stays as it is.
+    /// Makes a session ready for prompts, whoever had it: one that another process runs is attached
+    /// to; one that is over is gone on with, and its agent is started again with the next prompt.
+    /// Then approvals are asked. A session that goes on here stays as it is.
     pub fn open(&self, key: SessionKey) -> Result<(), OpenError> {
         self.open_as(key, |summary, agent| {
-            let spec = Session::builder(agent).policy(Policy::Ask);
-            match &summary.workspace {
-                Some(folder) => spec.workspace(folder),
+            let mut spec = Session::builder(agent).policy(Policy::Ask);
+            if let Some(folder) = &summary.workspace {
+                spec = spec.workspace(folder);
+            }
+            match summary.program.as_ref().filter(|program| program.is_file()) {
+                Some(program) => spec.program(program),
                 None => spec,
             }
         })
@@ -183,7 +205,7 @@ impl Host {
         key: SessionKey,
         spec: impl FnOnce(&Summary, Agent) -> SessionSpec,
     ) -> Result<(), OpenError> {
-        if self.hosted(key).is_some() {
+        if self.hosted(key).is_some_and(|hosted| !hosted.is_over()) {
             return Ok(());
         }
         let known = self.0.catalog.of(&self.0.folder, key);
@@ -191,7 +213,7 @@ impl Host {
             return Err(OpenError::Unknown { key, folder: self.0.folder.clone() });
         };
         if summary.state == SessionState::Elsewhere {
-            return Err(OpenError::Running(key));
+            return Ok(self.attach(key)?);
         }
         let agent = summary.agent.as_deref().and_then(Agent::by_name);
         let (Some(agent), Some(SessionId(native))) = (agent, summary.native.clone()) else {
@@ -204,9 +226,10 @@ impl Host {
         Ok(())
     }
 
-    /// Attaches to a session that another process runs: its events, and requests to it.
+    /// Attaches to a session that another process runs: its events, and requests to it. One that the
+    /// host has, and that goes on, stays as it is.
     pub fn attach(&self, key: SessionKey) -> Result<(), AttachError> {
-        if self.hosted(key).is_some() {
+        if self.hosted(key).is_some_and(|hosted| !hosted.is_over()) {
             return Ok(());
         }
         let Some(summary) = self.0.catalog.of(&self.0.folder, key) else {
@@ -237,10 +260,31 @@ impl Host {
         found
     }
 
-    /// Follows the events of a session.
-    pub fn subscribe(&self, key: SessionKey, from: From) -> Result<Subscription, NoSession> {
-        let hosted = self.hosted(key).ok_or(NoSession(key))?;
-        Ok(Subscription::new(Arc::clone(&hosted.feed), from))
+    /// Follows the events of any session: one of this host, one that another process runs (it is
+    /// attached to), or one that is over, whose agent is not started for that.
+    pub fn subscribe(&self, key: SessionKey, from: From) -> Result<Subscription, SubscribeError> {
+        let feed = match self.hosted(key) {
+            Some(hosted) => Arc::clone(&hosted.feed),
+            None => self.feed_of_other(key)?,
+        };
+        if let From::After(cursor) = from
+            && !feed.has_log(cursor.log)
+        {
+            return Err(SubscribeError::ForeignCursor { key, cursor });
+        }
+        Ok(Subscription::new(feed, from))
+    }
+
+    fn feed_of_other(&self, key: SessionKey) -> Result<Arc<Feed>, SubscribeError> {
+        let no_session = || SubscribeError::NoSession(key);
+        let summary = self.0.catalog.of(&self.0.folder, key).ok_or_else(no_session)?;
+        if summary.state == SessionState::Elsewhere {
+            self.attach(key)?;
+            return Ok(Arc::clone(&self.hosted(key).ok_or_else(no_session)?.feed));
+        }
+        let mut past = catalog::past(&summary.logs, None);
+        let last = past.pop().ok_or_else(no_session)?;
+        Ok(Feed::new(last.log, last.how, past))
     }
 
     /// Gives a prompt to a session; exactly one `turn.ended` follows for the turn that is returned.
@@ -257,7 +301,7 @@ impl Host {
         }
     }
 
-    /// Ends the turn that is on in a session, if one is.
+    /// Ends the turn that is on in a session. Without one nothing happens.
     pub fn cancel(&self, key: SessionKey, by: Actor) -> Result<(), Refused> {
         self.cancel_turn(key, None, by)
     }
@@ -287,8 +331,7 @@ impl Host {
         answer: Answer,
         by: Actor,
     ) -> Result<(), AnswerError> {
-        let not_waiting = || AnswerError::NotWaiting { id: approval.to_owned() };
-        let hosted = self.hosted(key).ok_or_else(not_waiting)?;
+        let hosted = self.hosted(key).ok_or(AnswerError::NoSession)?;
         match &hosted.line {
             Line::Own(handle, _) => handle.acting(by).answer(approval, answer),
             Line::Other(attached) => attached.answer(approval, answer, by),
@@ -385,12 +428,20 @@ impl Host {
 }
 
 impl Hosted {
+    /// Returns true if nobody runs the session any more.
+    fn is_over(&self) -> bool {
+        match &self.line {
+            Line::Own(_, session) => lock(session).as_ref().is_none_or(Session::is_over),
+            Line::Other(_) => self.feed.is_complete(),
+        }
+    }
+
     /// What the host knows of a session beside its log.
     fn describe(&self, summary: &mut Summary) {
         match &self.line {
-            Line::Own(handle, session) => {
-                let is_over = lock(session).as_ref().is_none_or(Session::is_over);
-                summary.state = if is_over { SessionState::Over } else { SessionState::Here };
+            _ if self.is_over() => summary.state = SessionState::Over,
+            Line::Own(handle, _) => {
+                summary.state = SessionState::Here;
                 summary.turn = handle.turn();
                 summary.approvals = handle.approvals();
             }

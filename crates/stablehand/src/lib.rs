@@ -1,7 +1,9 @@
 //! Runs command-line coding agents so that a person can leave them alone.
 //!
-//! Most programs need [`Session`] and nothing else: [`init`] first in `main`, then
-//! `Session::builder(Agent::Claude).prompt("…").start()`, its events and its handle.
+//! [`init`] comes first in `main`. One conversation is a [`Session`]:
+//! `Session::builder(Agent::Claude).prompt("…").start()`, its events and its handle. Many of them, for
+//! a server or an interface, are a [`Host`]: it starts, lists and goes on with sessions, and any number
+//! of [`Subscription`]s follow each.
 //!
 //! The parts below it, in the order in which a byte meets them: the [`keeper`] owns the agent's process
 //! tree; the [`driver`] reads its output and decides with `stablehand_core`'s monitor; the [`log`]
@@ -36,11 +38,14 @@ pub mod surroundings;
 pub mod tree;
 
 pub use agent::{Agent, Mode};
+pub use control::{AnswerError, Refused};
 pub use frames::{Cursor, Frame, From, Subscription};
 pub use host::Host;
 pub use session::{Handle, Outcome, Policy, Session, SessionSpec, StartError, WaitError};
 pub use stablehand_core as core;
+pub use stablehand_core::actor::Actor;
 pub use stablehand_core::event::{Event, EventKind};
+pub use stablehand_core::id::{SessionKey, TurnId};
 pub use stablehand_core::speak::Answer;
 pub use stablehand_policy as policy;
 pub use surroundings::{Surroundings, init};

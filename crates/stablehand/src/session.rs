@@ -1,7 +1,7 @@
 //! The whole library in one type: a conversation with an agent, supervised.
 //!
 //! [`Session::builder`] says what is wanted, [`SessionSpec::start`] starts it, and then there
-//! are two ends: [`Events`], everything that happens, and a [`Handle`], everything that can be said.
+//! are two ends: its events, everything that happens, and a [`Handle`], everything that can be said.
 //! Many turns go through one process where the agent can ([`crate::agent::Row::two_way`]), and
 //! through one process each, resumed, where it cannot; whoever reads the events need not care.
 //!

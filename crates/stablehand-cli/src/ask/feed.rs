@@ -65,7 +65,7 @@ impl Note {
                 Some(Note::Resolved(Box::new(Resolved {
                     id: id.clone(),
                     choice: choice.to_string(),
-                    by: by.to_string(),
+                    by: by.by.to_string(),
                     event: event.clone(),
                 })))
             }

@@ -43,6 +43,7 @@ impl Imported {
             log: first.map(|run| run.path.clone()).unwrap_or_default(),
             id: None,
             key: None,
+            program: None,
             agent: first.map(|run| run.agent.clone()),
             dialect: first.and_then(|run| run.original.as_ref()?.source.dialect()),
             session: newest(|run| run.session.clone()).map(SessionId),

@@ -14,7 +14,7 @@ use thiserror::Error;
 /// So many answers are remembered for those who come too late.
 const MOST_ANSWERED: usize = 256;
 
-/// Why a session does not take a prompt.
+/// Why a session does not take a prompt, or another request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -29,7 +29,7 @@ pub enum Refused {
     #[error("the session is over")]
     Over,
     /// The host does not have the session.
-    #[error("there is no such session; `open` or `attach` it first")]
+    #[error("there is no such session here; `open` it first")]
     NoSession,
     /// The turn is over, or was never begun.
     #[error("there is no such turn any more")]
@@ -48,6 +48,9 @@ pub enum AnswerError {
         /// Who answered it.
         by: Actor,
     },
+    /// The host does not have the session.
+    #[error("there is no such session here; `open` it first")]
+    NoSession,
     /// The approval does not wait for an answer: it was taken back, or never asked.
     #[error("no approval `{id}` waits for an answer")]
     NotWaiting {

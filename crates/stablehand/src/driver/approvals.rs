@@ -310,7 +310,7 @@ impl Driver<'_> {
                 let refused = AnswerRefused {
                     id: id.to_owned(),
                     choice: answer.word().to_owned(),
-                    by: Some(by.to_string()),
+                    by: Some(by.by.to_string()),
                     via: by.via.clone(),
                     text: error.to_string(),
                 };
@@ -325,7 +325,7 @@ impl Driver<'_> {
         let record = ApprovalResolved {
             id: id.to_owned(),
             choice: choice.to_string(),
-            by: by.to_string(),
+            by: by.by.to_string(),
             via: by.via.clone(),
             message: message.map(str::to_owned),
         };

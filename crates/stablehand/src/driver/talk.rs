@@ -548,7 +548,7 @@ impl Driver<'_> {
 /// The record of a turn that somebody cancelled.
 fn cancelled(by: &Actor, text: &str, ends_process: bool) -> TurnCancelled {
     TurnCancelled {
-        by: Some(by.to_string()),
+        by: Some(by.by.to_string()),
         via: by.via.clone(),
         turn: None,
         text: text.to_owned(),

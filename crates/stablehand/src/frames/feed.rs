@@ -3,6 +3,7 @@
 use super::reader::{FrameReader, How};
 use super::{Cursor, Frame};
 use crate::log::{Fill, LogSource};
+use stablehand_core::id::LogId;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -88,6 +89,16 @@ impl Feed {
         FrameReader::new(self.log.tail(0), &self.how)
     }
 
+    /// Returns true if the session has that log.
+    pub(crate) fn has_log(&self, log: LogId) -> bool {
+        self.how.log == log || self.past.iter().any(|past| past.how.log == log)
+    }
+
+    /// Returns true if nothing is added to the log any more.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.log.is_finished()
+    }
+
     /// The position behind everything that has happened.
     pub(super) fn now(&self) -> Cursor {
         let offset = self.log.end().saturating_sub(1);
@@ -95,7 +106,7 @@ impl Feed {
     }
 
     /// The log that is being written.
-    pub(super) fn log(&self) -> stablehand_core::id::LogId {
+    pub(super) fn log(&self) -> LogId {
         self.how.log
     }
 

@@ -3,6 +3,7 @@
 use crate::frames::{How, Past};
 use crate::log::{Glance, LogEnd, LogSource, Writer, glance};
 use crate::redact::Redaction;
+use serde::Serialize;
 use stablehand_core::id::{LogId, SessionId, SessionKey, TurnId};
 use stablehand_core::time::UnixMillis;
 use std::collections::{BTreeMap, HashMap};
@@ -23,6 +24,8 @@ pub struct Summary {
     pub native: Option<SessionId>,
     /// The model, as the agent names it.
     pub model: Option<String>,
+    /// The agent's program, as it was started last.
+    pub program: Option<PathBuf>,
     /// The folder that it works in.
     pub workspace: Option<PathBuf>,
     /// The beginning of its first prompt.
@@ -42,7 +45,8 @@ pub struct Summary {
 }
 
 /// Who runs a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SessionState {
     /// This host.
@@ -51,8 +55,32 @@ pub enum SessionState {
     Attached,
     /// Another process.
     Elsewhere,
-    /// Nobody: it can be opened again.
+    /// Nobody. Its events can be followed to their end; [`Host::open`](super::Host::open) goes on
+    /// with it.
     Over,
+}
+
+impl Summary {
+    /// The summary as one line of JSON; times are RFC 3339.
+    pub fn json(&self) -> String {
+        let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+        serde_json::json!({
+            "key": self.key,
+            "state": self.state,
+            "agent": self.agent,
+            "native": self.native,
+            "model": self.model,
+            "program": self.program.as_ref().map(path),
+            "workspace": self.workspace.as_ref().map(path),
+            "title": self.title,
+            "began": self.began.map(UnixMillis::rfc3339),
+            "outcome": self.outcome,
+            "turn": self.turn,
+            "approvals": self.approvals,
+            "logs": self.logs.iter().map(path).collect::<Vec<_>>(),
+        })
+        .to_string()
+    }
 }
 
 /// Which sessions are listed; all where nothing is set.
@@ -144,6 +172,7 @@ fn summary(key: SessionKey, glance: &Glance) -> Summary {
         agent: glance.agent.clone(),
         native: glance.session.clone(),
         model: glance.model.clone(),
+        program: glance.program.clone(),
         workspace: glance.cwd.as_ref().map(PathBuf::from),
         title: glance.title.clone(),
         began: glance.began,
@@ -163,6 +192,7 @@ fn joined(mut logs: Vec<(LogId, Summary)>) -> Option<Summary> {
         agent: next.agent.or(first.agent),
         native: next.native.or(first.native),
         model: next.model.or(first.model),
+        program: next.program.or(first.program),
         workspace: first.workspace.or(next.workspace),
         title: first.title.or(next.title),
         began: first.began.or(next.began),

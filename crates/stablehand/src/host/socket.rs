@@ -136,7 +136,7 @@ fn attend(stream: &UnixStream, control: &Control) -> io::Result<()> {
         Call::Answer { id, answer, by } => match control.answer(&id, answer, by) {
             Ok(()) => Reply::Done,
             Err(AnswerError::AlreadyAnswered { by, .. }) => Reply::AlreadyAnswered(by),
-            Err(AnswerError::NotWaiting { .. }) => Reply::NotWaiting,
+            Err(AnswerError::NotWaiting { .. } | AnswerError::NoSession) => Reply::NotWaiting,
         },
         Call::Finish => {
             control.board().refuse_prompts(Refused::Finishing);

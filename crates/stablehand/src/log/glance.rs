@@ -58,6 +58,8 @@ pub struct Glance {
     pub session: Option<SessionId>,
     /// The model, as the agent names it.
     pub model: Option<String>,
+    /// The agent's program.
+    pub program: Option<PathBuf>,
     /// The folder that it worked in.
     pub cwd: Option<String>,
     /// The first prompt, or what the agent said first, where it does not echo prompts; in one line.
@@ -96,6 +98,7 @@ pub fn glance(log: &Path) -> std::io::Result<Glance> {
         dialect: None,
         session: None,
         model: None,
+        program: None,
         cwd: None,
         title: None,
         began: None,
@@ -159,6 +162,7 @@ impl Glance {
                         DecisionRecord::AgentSpawned(start) | DecisionRecord::SpawnFailed(start),
                     ) => {
                         self.agent = text(Some(&start.agent)).or(self.agent.take());
+                        self.program = start.argv.first().map(PathBuf::from);
                         started_in = started_in.or_else(|| workspace(start));
                         resumed = resumed.or_else(|| session(start.resumed_from.as_ref()));
                     }

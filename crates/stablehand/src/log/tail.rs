@@ -275,6 +275,11 @@ impl LogSource {
         self.0.finish();
     }
 
+    /// Returns true if nothing follows.
+    pub fn is_finished(&self) -> bool {
+        self.0.state().finished
+    }
+
     /// How far it has been written.
     pub fn end(&self) -> u64 {
         self.0.end()

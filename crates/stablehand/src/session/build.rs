@@ -125,7 +125,7 @@ pub struct SessionSpec {
     continue_prompt: String,
     key: SessionKey,
     by: Actor,
-    past: Vec<Past>,
+    past: Option<Vec<Past>>,
 }
 
 impl SessionSpec {
@@ -154,7 +154,7 @@ impl SessionSpec {
             continue_prompt: CONTINUE_PROMPT.to_owned(),
             key: crate::new_session_key(),
             by: ActorKind::Program.into(),
-            past: Vec::new(),
+            past: None,
         }
     }
 
@@ -163,9 +163,9 @@ impl SessionSpec {
         self.redaction.as_ref()
     }
 
-    /// The logs that the session has already.
+    /// The logs that the session has already; its agent is started with the next prompt.
     pub(crate) fn past(mut self, past: Vec<Past>) -> Self {
-        self.past = past;
+        self.past = Some(past);
         self
     }
 
@@ -175,7 +175,8 @@ impl SessionSpec {
         self
     }
 
-    /// Who prompts, answers and cancels through [`Session::handle`]; a program where it is not set.
+    /// Who gives the first prompt, and who prompts, answers and cancels through
+    /// [`Session::handle`]; a program where it is not set.
     pub fn actor(mut self, by: Actor) -> Self {
         self.by = by;
         self
@@ -411,8 +412,9 @@ impl SessionSpec {
             required: false,
         };
         let (key, by) = (self.key, self.by.clone());
-        let past = std::mem::take(&mut self.past);
-        let runs = self.runs(keeper, leases, around)?;
+        let past = self.past.take();
+        let waits_for_prompt = past.is_some();
+        let runs = Runs { waits_for_prompt, ..self.runs(keeper, leases, around)? };
         let dialect = runs.plan.dialect();
         let mut log = Log::open(options, key, dialect, redaction.clone(), listener)?;
         for text in warnings {
@@ -423,7 +425,7 @@ impl SessionSpec {
         // A session that cannot be spoken to from outside is one all the same.
         let socket = ControlSocket::open(&control_folder, key, control.clone()).ok();
         let how = How { log: log.id(), dialect, redaction };
-        let feed = Feed::new(log.source(), how, past);
+        let feed = Feed::new(log.source(), how, past.unwrap_or_default());
         let status = StatusCell::default();
         let mut faces = Faces { status: Some(status.clone()), ..Faces::default() };
         let path = log.path_cell();

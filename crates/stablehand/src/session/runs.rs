@@ -32,6 +32,8 @@ pub struct Runs {
     pub by: Actor,
     /// Whether further prompts may come.
     pub conversation: bool,
+    /// Whether an agent that listens is not started before there is a prompt either.
+    pub waits_for_prompt: bool,
     /// How often the turn that is on was tried again, and may be.
     pub tries: Tries,
     /// The prompt with which a run is resumed that may have changed something.
@@ -105,6 +107,7 @@ impl Runs {
             turn: crate::new_turn_id(),
             by: ActorKind::Program.into(),
             conversation: false,
+            waits_for_prompt: false,
             tries: Tries::default(),
             continue_prompt: CONTINUE_PROMPT.to_owned(),
         }
@@ -144,7 +147,7 @@ impl Runs {
         let mut turn =
             prompt.as_ref().filter(|asked| !asked.is_empty()).map(|_| (self.turn, self.by.clone()));
         // An agent that takes one turn a process is not started before there is one.
-        if prompt.is_none() && !self.listens() {
+        if prompt.is_none() && (self.waits_for_prompt || !self.listens()) {
             match wait_for_prompt(requests) {
                 Next::Prompt(next) => {
                     turn = Some((next.turn, next.by));

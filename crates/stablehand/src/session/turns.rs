@@ -56,7 +56,7 @@ impl Turns {
         let record = TurnStarted {
             turn: Some(turn),
             run: run.clone(),
-            by: Some(by.to_string()),
+            by: Some(by.by.to_string()),
             via: by.via.clone(),
             bytes: prompt.len() as u64,
         };
