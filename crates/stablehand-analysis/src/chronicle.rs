@@ -21,7 +21,7 @@ use fold::Fold;
 use serde::{Deserialize, Serialize};
 use stablehand_core::decode::{Depth, Dialect};
 use stablehand_core::event::EventKind;
-use stablehand_core::record::{DecisionRecord, LogReader, Record};
+use stablehand_core::record::{DecisionKind, LogReader, Record};
 use stablehand_core::replay::{EventReader, Told};
 use stablehand_core::time::UnixMillis;
 
@@ -70,7 +70,7 @@ impl Chronicle {
 
     /// Whether a record begins a new process.
     pub fn begins(record: &Record<'_>) -> bool {
-        matches!(record.decision(), Some(DecisionRecord::AgentSpawned(_)))
+        matches!(record, Record::Decision(it) if it.kind() == Some(DecisionKind::AgentSpawned))
     }
 
     /// Goes on with the record that `restart` was made before; `None` where it was made by somebody
@@ -87,11 +87,16 @@ impl Chronicle {
 
     /// Takes the next record and appends the rows that are complete with it.
     pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<Row>) {
-        if let (Some(decision), Some(at)) = (record.decision(), record.at()) {
-            self.ledger.decision(at, decision);
+        // A line of a client may be long, and no row is made of it: its fields are not even read.
+        if let Record::Decision(decision) = record
+            && decision.kind() != Some(DecisionKind::ClientSaid)
+            && let Some(record) = decision.record()
+        {
+            let at = decision.at();
+            self.ledger.decision(at, record);
             // What a new process leaves unanswered belongs to the run before.
             self.fold.questions(&mut self.ledger, out);
-            self.fold.decision(at, decision, out);
+            self.fold.decision(at, record, out);
         }
         let mut told = std::mem::take(&mut self.told);
         self.reader.tell(record, &mut told);
