@@ -61,7 +61,10 @@ fn a_field_that_does_not_fit_costs_none_of_its_neighbours() {
     let Record::Decision(decision) = Record::read(new) else { panic!("no decision") };
     assert!(decision.record().is_none());
     assert_eq!((decision.name(), decision.at().0), ("something_new", 7));
-    assert_eq!(decision.fields().get("what").map(stablehand_core::json::Value::raw), Some(&b"[{}]"[..]));
+    assert_eq!(
+        decision.fields().get("what").map(stablehand_core::json::Value::raw),
+        Some(&b"[{}]"[..])
+    );
 }
 
 /// The rows of the table of decisions, by name; a record may have two.
