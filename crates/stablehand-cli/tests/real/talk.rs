@@ -3,7 +3,7 @@
 //! Claude Code and Codex listen while they work, and are one process for all turns; the others are
 //! started anew for each and resumed.
 
-use crate::support::{for_each_agent, told, with};
+use crate::support::{Told, for_each_agent, told, with};
 use nix::sys::signal::Signal;
 use stablehand_testkit::Run;
 use stablehand_testkit::llm::scene::{HELLO, WRITTEN};
@@ -82,11 +82,15 @@ fn interrupt(real: &Real) {
         });
         running.signal(Signal::SIGINT);
         real.env.wait_for("the end of the turn", || {
-            running.stdout_so_far().matches(r#""kind":"cancelled""#).count() >= turn
+            running.stdout_so_far().matches(r#""type":"turn.ended""#).count() >= turn
         });
     }
     running.close_stdin();
-    running.finish().assert_code(130);
+    let finished = running.finish();
+    finished.assert_code(130);
+    let told = Told::from(finished);
+    let ends = told.all("turn.ended");
+    assert!(ends.iter().all(|end| end["end"]["kind"] == "cancelled"), "{ends:?}");
     let log = real.env.log();
     assert_eq!((log.all("agent_spawned").len(), log.has("cancel_ignored")), (1, false));
     assert_eq!(log.one("run_ended")["forced"], false);

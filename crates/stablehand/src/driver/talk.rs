@@ -506,8 +506,9 @@ impl Driver<'_> {
     /// Gives a further prompt to an agent at rest, in the turn that is on.
     pub(super) fn prompt_again(&mut self, prompt: Prompt) {
         let now = self.clock.now();
-        self.tell(Input::Resting(false), now);
+        // In this order what we believe goes from waiting for a prompt to working, and nowhere else.
         self.tell(Input::Prompted, now);
+        self.tell(Input::Resting(false), now);
         self.facts.prompted();
         self.give_prompt(prompt);
     }

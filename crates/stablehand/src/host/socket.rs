@@ -66,10 +66,11 @@ impl ControlSocket {
     /// Listens for a session whose logs are in `folder`.
     pub fn open(folder: &Path, key: SessionKey, control: Control) -> io::Result<ControlSocket> {
         let path = path(folder, key);
-        DirBuilder::new().recursive(true).mode(0o700).create(folder.join(FOLDER))?;
-        // One of an earlier process, which is gone: the session has one writer at a time.
-        let _none_there = std::fs::remove_file(&path);
-        let listener = near(&path, |path| UnixListener::bind(path))?;
+        // Another session that ends removes the folder, where it is empty for a moment.
+        let listener = match bind(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => bind(&path),
+            bound => bound,
+        }?;
         listener.set_nonblocking(true)?;
         let (closed, open) = nix::unistd::pipe()?;
         let serve = move || serve(&listener, &closed, &control);
@@ -81,7 +82,19 @@ impl ControlSocket {
 impl Drop for ControlSocket {
     fn drop(&mut self) {
         let _gone_already = std::fs::remove_file(&self.path);
+        if let Some(folder) = self.path.parent() {
+            let _others_use_it = std::fs::remove_dir(folder);
+        }
     }
+}
+
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    // One of an earlier process, which is gone: the session has one writer at a time.
+    let _none_there = std::fs::remove_file(path);
+    near(path, |path| UnixListener::bind(path))
 }
 
 /// Uses the path of a socket in a form that the system has room for, however long the path is.
