@@ -190,8 +190,10 @@ pub struct AnswerRefused {
     /// The answer.
     pub choice: String,
     /// Who gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// The face that it came through.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// For people.
     pub text: String,
@@ -207,8 +209,10 @@ pub struct TurnStarted {
     /// The run that takes it.
     pub run: RunId,
     /// Who prompts.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// The face that it came through.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// The length of the prompt.
     pub bytes: u64,
@@ -242,8 +246,10 @@ pub struct SessionEnded {
 #[serde(default)]
 pub struct TurnCancelled {
     /// Who cancelled it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// The face that it came through.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// The turn, where it waited.
     #[serde(skip_serializing_if = "Option::is_none")]
