@@ -39,7 +39,7 @@ fn decode(lines: &[Owned], depth: Depth) -> (Vec<EventKind>, Vec<String>) {
 fn without_texts(events: &mut [EventKind]) {
     for event in events {
         match event {
-            EventKind::TurnStarted { prompt } => *prompt = None,
+            EventKind::TurnStarted { prompt, .. } => *prompt = None,
             EventKind::TurnEnded { text, .. } => *text = None,
             EventKind::ItemDelta { text, .. } => text.clear(),
             EventKind::ItemStarted { item } | EventKind::ItemCompleted { item } => {
