@@ -193,7 +193,7 @@ fn print(ours: &[Seen], peers: &[Seen], wanted: usize, setting: &Setting) -> Out
         ]);
     }
     table.print()?;
-    // An event that was decoded again for somebody is another frame at the same cursor.
+    // A subscriber that decodes an event again gets another frame at the same cursor.
     let mut addresses: HashMap<Cursor, usize> = HashMap::new();
     let quick = ours.iter().flat_map(|seen| &seen.frames);
     let mut again = 0;

@@ -22,6 +22,7 @@ use keyboard::Keyboard;
 use stablehand::clock::unix_now;
 use stablehand::control::{self, Control, Request, Sender};
 use stablehand::gate::{Attendance, Gate, Remembered};
+use stablehand_core::actor::Actor;
 use stablehand_core::event::Tool;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -31,6 +32,11 @@ use std::time::{Duration, Instant};
 
 /// The face of a person at the terminal, in records.
 pub(crate) const FACE: &str = "terminal";
+
+/// Returns who runs a command: a person where there is a terminal, a program elsewhere.
+pub(crate) fn actor(env: &Env) -> Actor {
+    if env.stderr_is_terminal { Actor::person(FACE) } else { Actor::program("command-line") }
+}
 
 /// So long a question may take to leave the screen when it is over.
 const REST: Duration = Duration::from_secs(1);

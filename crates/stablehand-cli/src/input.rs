@@ -229,7 +229,7 @@ fn from_terminal(error: &ReadlineError) -> Failure {
 fn wait_for_line(reader: &mut BufReader<Stdin>, desk: &Desk<'_>) -> Result<Prompt, Failure> {
     desk.attention.set(true);
     let found = loop {
-        if let Some(Request::Stop { signal }) = desk.requests.next() {
+        if let Some(Request::Stop { signal, .. }) = desk.requests.next() {
             break Ok(Prompt::Signal(signal));
         }
         if reader.buffer().is_empty() {

@@ -82,7 +82,7 @@ pub fn watch(control: Control) -> std::io::Result<Attention> {
                 continue;
             }
             if attentive.counts() {
-                control.send(Request::Stop { signal });
+                control.send(Request::Stop { signal, by: None });
             } else {
                 attentive.put_terminal_back();
                 leave(signal, terminal.as_ref());

@@ -1,6 +1,6 @@
 //! One invocation: a log, its faces, and the runs between opening and closing them.
 
-use crate::ask::{Asking, Attendant, FACE, Told};
+use crate::ask::{self, Asking, Attendant, Told};
 use crate::console;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -96,6 +96,8 @@ pub struct House {
     filler: Option<Filler>,
     requests: Requests,
     format: Format,
+    /// Who runs it.
+    by: Actor,
     /// How the last run ended.
     ended: Option<Ending>,
     /// Where other processes speak to it.
@@ -222,6 +224,7 @@ impl House {
             filler,
             requests,
             format,
+            by: ask::actor(env),
             ended: None,
             socket,
         })
@@ -231,7 +234,7 @@ impl House {
     pub fn run(&mut self, runs: Runs) -> AllRuns {
         let House { log, faces, requests, audience, .. } = self;
         audience.attention.set(true);
-        let runs = Runs { by: Actor::person(FACE), ..runs };
+        let runs = Runs { by: self.by.clone(), ..runs };
         let ended = runs.all(log, faces, requests, audience);
         self.ended = Some(ended.report.end);
         audience.attention.set(false);
@@ -339,7 +342,7 @@ impl Audience {
             if until.is_some_and(|until| Instant::now() >= until) {
                 return None;
             }
-            if let Some(Request::Stop { signal }) = requests.next() {
+            if let Some(Request::Stop { signal, .. }) = requests.next() {
                 return Some(signal);
             }
             let sinks = [&mut faces.stdout, &mut faces.stderr];

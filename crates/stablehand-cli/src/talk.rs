@@ -8,7 +8,7 @@
 mod show;
 
 use crate::again::AgainArgs;
-use crate::ask::{AskArgs, Asking, Attendant, FACE};
+use crate::ask::{self, AskArgs, Asking, Attendant};
 use crate::choice::ChoiceArgs;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -24,7 +24,6 @@ use stablehand::control::{self, Receiver, Request, Requests};
 use stablehand::driver;
 use stablehand::keeper::KeeperProgram;
 use stablehand::session::{Handle, Policy, Session, SessionSpec};
-use stablehand_core::actor::Actor;
 use stablehand_core::event::SessionEnd;
 use stablehand_core::record::Level;
 use stablehand_store::Filler;
@@ -93,7 +92,7 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     // Where nobody sits, the rules decide alone, and at once.
     let builder = args.again.apply(builder(&args.choice, &env, policy)?);
     let builder =
-        settings::apply(&config, builder, agent).patience(patience).actor(Actor::person(FACE));
+        settings::apply(&config, builder, agent).patience(patience).actor(ask::actor(&env));
     let builder = match redaction {
         Some(redaction) => builder.redact(redaction),
         None => builder,
@@ -287,12 +286,12 @@ impl Talk<'_> {
                 None => {}
             }
             match self.requests.next() {
-                Some(Request::Stop { signal: 2 }) if interrupts == 0 => {
+                Some(Request::Stop { signal: 2, .. }) if interrupts == 0 => {
                     interrupts += 1;
                     self.handle.cancel();
                     continue;
                 }
-                Some(Request::Stop { signal }) => {
+                Some(Request::Stop { signal, .. }) => {
                     self.handle.stop();
                     break After::Signal(signal);
                 }

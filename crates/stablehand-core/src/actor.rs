@@ -32,9 +32,9 @@ pub enum ActorKind {
     Policy,
     /// A rule, by its file and line; or a source that the agent names.
     Rule(String),
-    /// Nobody answered in time.
+    /// The time for an answer is over.
     Timeout,
-    /// Nobody is there to answer.
+    /// No face answers.
     Unattended,
     /// The run is being stopped.
     Stop,

@@ -5,7 +5,7 @@
 
 use stablehand::control::{AnswerError, Refused};
 use stablehand::core::actor::Actor;
-use stablehand::core::event::{EventKind, TurnEnd};
+use stablehand::core::event::{EventKind, SessionEnd, TurnEnd};
 use stablehand::core::id::{SessionKey, TurnId};
 use stablehand::host::{AttachError, Filter, OpenError, SessionState, SubscribeError};
 use stablehand::keeper::KeeperProgram;
@@ -276,11 +276,42 @@ fn a_session_that_another_host_runs_is_followed_prompted_and_stopped() {
     };
     assert_eq!(mode(&logs.join(".control")), 0o700);
     guest.stop(key, person()).unwrap();
+    let log = owner.list(&Filter::default())[0].logs[0].clone();
     assert_eq!(names(&seen.collect::<Vec<_>>()).last(), Some(&"session.ended"));
     assert_eq!(guest.prompt(key, "late", person()), Err(Refused::Over));
     wait_for("the end of the session", || state_of(&guest, key) == Some(SessionState::Over));
     drop(owner.shutdown(Duration::from_secs(5)));
     assert!(!logs.join(".control").exists(), "no socket is left");
+    let log = std::fs::read_to_string(log).unwrap();
+    let stopped = log.lines().find(|line| line.contains("\"signal_received\""));
+    assert!(stopped.unwrap().contains(r#""by":"person","via":"test""#), "{log}");
+}
+
+#[test]
+fn secrets_are_taken_out_of_sessions_that_the_host_did_not_start() {
+    let place = tempfile::tempdir().unwrap();
+    let logs = place.path().join("logs");
+    let script = "read-stdin\ninit s1\nassistant The key is kN0wn-Value-1234.\nresult done\n";
+    let owner = Host::new(&logs);
+    let key = owner.start(spec(Agent::Cursor, place.path(), script)).unwrap();
+    let mut own = owner.subscribe(key, From::Start).unwrap();
+    let redactor = || {
+        let known = [("API_KEY".to_owned(), "kN0wn-Value-1234".to_owned())];
+        stablehand::redact::Redactor::builder().variables(known).build()
+    };
+    let attached = Host::redacting(&logs, redactor());
+    let mut seen = attached.subscribe(key, From::Start).unwrap();
+    let turn = owner.prompt(key, "go", person()).unwrap();
+    let texts = |frames: &[Arc<Frame>]| frames.iter().map(|it| it.json()).collect::<String>();
+    assert!(texts(&until_turn(&mut own, turn)).contains("kN0wn-Value-1234"));
+    let live = until_turn(&mut seen, turn);
+    drop(owner.shutdown(Duration::from_secs(5)));
+    let later = Host::redacting(&logs, redactor());
+    let later: Vec<_> = later.subscribe(key, From::Start).unwrap().collect();
+    for frames in [live, later] {
+        let text = texts(&frames);
+        assert!(text.contains("[redacted") && !text.contains("kN0wn-Value-1234"), "{text}");
+    }
 }
 
 #[test]
@@ -299,7 +330,11 @@ fn a_shutdown_ends_every_tree_within_its_bound() {
     let reports = host.shutdown(Duration::from_millis(200));
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     assert_eq!(reports.len(), 3);
-    assert!(reports.iter().all(|report| report.outcome.as_ref().unwrap().was_stopped()));
+    assert!(
+        reports
+            .iter()
+            .all(|report| report.outcome.as_ref().unwrap().end() == SessionEnd::Interrupted)
+    );
     for number in ["0", "1", "2"] {
         let record = place.path().join(number).join("record");
         let left = stablehand_testkit::census::living("no such marker", &record);

@@ -19,6 +19,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The signal that a request to stop stands for.
+const SIGTERM: i32 = 15;
+
 /// What somebody wants of a running driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -28,6 +31,8 @@ pub enum Request {
     Stop {
         /// 2 for Ctrl-C, 15 for SIGTERM, 1 for SIGHUP.
         signal: i32,
+        /// Who wants that; absent where a signal to us does.
+        by: Option<Actor>,
     },
     /// Write down what is going on, and go on.
     Dump,
@@ -141,6 +146,17 @@ impl Control {
         // An answer that does not count is on record too.
         self.queue.send(Request::Answer { id: id.to_owned(), answer, by });
         claimed
+    }
+
+    /// Takes no further prompt; the process may end after those that were given.
+    pub fn finish(&self) {
+        self.board.refuse_prompts(Refused::Finishing);
+        self.queue.send(Request::Finish);
+    }
+
+    /// Stops the agent and everything that it started; a second time, at once.
+    pub fn stop(&self, by: Actor) {
+        self.queue.send(Request::Stop { signal: SIGTERM, by: Some(by) });
     }
 
     /// What the session can be asked.

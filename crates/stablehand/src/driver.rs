@@ -32,6 +32,7 @@ pub use approvals::Approvals;
 pub use ending::{Ending, RunReport};
 pub(crate) use hooks::{FOLDER, socket_of};
 pub use hooks::{HookInstall, HookSpec};
+pub(crate) use notes::cut;
 pub use status::{StatusCell, StatusLine};
 pub use stop::Stages;
 pub use talk::TalkSpec;

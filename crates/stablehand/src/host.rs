@@ -16,11 +16,11 @@ pub use socket::ControlSocket;
 use crate::agent::Agent;
 use crate::control::{AnswerError, Refused};
 use crate::frames::{Cursor, Feed, From, Subscription};
+use crate::redact::Redaction;
 use crate::session::{Handle, Outcome, Policy, Session, SessionSpec, StartError};
 use attached::Attached;
 use catalog::Catalog;
 use stablehand_core::actor::Actor;
-use stablehand_core::event::SessionEnd;
 use stablehand_core::id::{SessionId, SessionKey, TurnId};
 use stablehand_core::speak::{Answer, Prompt};
 use std::collections::BTreeMap;
@@ -56,6 +56,9 @@ pub struct Host(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     folder: PathBuf,
+    redaction: Option<Redaction>,
+    /// Held while a session is opened or attached to, so that two callers do not both do it.
+    opening: Mutex<()>,
     catalog: Catalog,
     sessions: Mutex<BTreeMap<SessionKey, Arc<Hosted>>>,
 }
@@ -162,8 +165,20 @@ impl Host {
     /// A host whose logs are in `folder`: those of its own sessions, and those that [`Host::list`],
     /// [`Host::open`] and [`Host::attach`] find.
     pub fn new(folder: impl Into<PathBuf>) -> Host {
+        Host::with(folder.into(), None)
+    }
+
+    /// The same; secrets are taken out of the events of sessions that it does not start itself.
+    /// For its own, [`SessionSpec::redact`] says so.
+    pub fn redacting(folder: impl Into<PathBuf>, redaction: impl Into<Redaction>) -> Host {
+        Host::with(folder.into(), Some(redaction.into()))
+    }
+
+    fn with(folder: PathBuf, redaction: Option<Redaction>) -> Host {
         Host(Arc::new(Inner {
-            folder: folder.into(),
+            folder,
+            redaction,
+            opening: Mutex::default(),
             catalog: Catalog::default(),
             sessions: Mutex::default(),
         }))
@@ -182,9 +197,9 @@ impl Host {
         Ok(self.own(session))
     }
 
-    /// Makes a session ready for prompts, whoever had it: one that another process runs is attached
-    /// to; one that is over is gone on with, and its agent is started again with the next prompt.
-    /// Then approvals are asked. A session that goes on here stays as it is.
+    /// Makes a session ready for prompts. The host attaches to one that another process runs. It
+    /// resumes one that is over: the next prompt starts its agent again, and its approvals wait for an
+    /// answer. A session that goes on here stays as it is.
     pub fn open(&self, key: SessionKey) -> Result<(), OpenError> {
         self.open_as(key, |summary, agent| {
             let mut spec = Session::builder(agent).policy(Policy::Ask);
@@ -205,6 +220,7 @@ impl Host {
         key: SessionKey,
         spec: impl FnOnce(&Summary, Agent) -> SessionSpec,
     ) -> Result<(), OpenError> {
+        let _one_at_a_time = lock(&self.0.opening);
         if self.hosted(key).is_some_and(|hosted| !hosted.is_over()) {
             return Ok(());
         }
@@ -213,7 +229,7 @@ impl Host {
             return Err(OpenError::Unknown { key, folder: self.0.folder.clone() });
         };
         if summary.state == SessionState::Elsewhere {
-            return Ok(self.attach(key)?);
+            return Ok(self.attach_to(&summary)?);
         }
         let agent = summary.agent.as_deref().and_then(Agent::by_name);
         let (Some(agent), Some(SessionId(native))) = (agent, summary.native.clone()) else {
@@ -229,16 +245,23 @@ impl Host {
     /// Attaches to a session that another process runs: its events, and requests to it. One that the
     /// host has, and that goes on, stays as it is.
     pub fn attach(&self, key: SessionKey) -> Result<(), AttachError> {
+        let _one_at_a_time = lock(&self.0.opening);
         if self.hosted(key).is_some_and(|hosted| !hosted.is_over()) {
             return Ok(());
         }
-        let Some(summary) = self.0.catalog.of(&self.0.folder, key) else {
-            return Err(AttachError::Unknown { key, folder: self.0.folder.clone() });
-        };
+        match self.0.catalog.of(&self.0.folder, key) {
+            None => Err(AttachError::Unknown { key, folder: self.0.folder.clone() }),
+            Some(summary) => self.attach_to(&summary),
+        }
+    }
+
+    fn attach_to(&self, summary: &Summary) -> Result<(), AttachError> {
+        let key = summary.key;
         if summary.state != SessionState::Elsewhere {
             return Err(AttachError::NotRunning(key));
         }
-        let attached = Attached::to(&self.0.folder, key, &summary.logs);
+        let redaction = self.0.redaction.as_ref();
+        let attached = Attached::to(&self.0.folder, key, &summary.logs, redaction);
         let (feed, attached) = attached.map_err(|source| AttachError::Log { key, source })?;
         let hosted = Hosted { feed, line: Line::Other(attached) };
         self.sessions().insert(key, Arc::new(hosted));
@@ -260,8 +283,8 @@ impl Host {
         found
     }
 
-    /// Follows the events of any session: one of this host, one that another process runs (it is
-    /// attached to), or one that is over, whose agent is not started for that.
+    /// Follows the events of any session: one of this host, one that another process runs (the host
+    /// attaches to it), or one that is over. It starts no agent.
     pub fn subscribe(&self, key: SessionKey, from: From) -> Result<Subscription, SubscribeError> {
         let feed = match self.hosted(key) {
             Some(hosted) => Arc::clone(&hosted.feed),
@@ -282,7 +305,7 @@ impl Host {
             self.attach(key)?;
             return Ok(Arc::clone(&self.hosted(key).ok_or_else(no_session)?.feed));
         }
-        let mut past = catalog::past(&summary.logs, None);
+        let mut past = catalog::past(&summary.logs, self.0.redaction.as_ref());
         let last = past.pop().ok_or_else(no_session)?;
         Ok(Feed::new(last.log, last.how, past))
     }
@@ -447,13 +470,6 @@ impl Hosted {
             }
             Line::Other(_) => summary.state = SessionState::Attached,
         }
-    }
-}
-
-impl Outcome {
-    /// Returns true if the session ended because it was asked to.
-    pub fn was_stopped(&self) -> bool {
-        self.end() == SessionEnd::Interrupted
     }
 }
 

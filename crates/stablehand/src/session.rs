@@ -155,8 +155,8 @@ impl Drop for Session {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
             // The second word kills at once.
-            self.handle.control.send(Request::Stop { signal: 15 });
-            self.handle.control.send(Request::Stop { signal: 15 });
+            self.handle.stop();
+            self.handle.stop();
             let _broke_down = thread.join();
         }
     }
@@ -214,13 +214,12 @@ impl Handle {
 
     /// Takes no further prompt: the session ends after those that were given.
     pub fn finish(&self) {
-        self.control.board().refuse_prompts(Refused::Finishing);
-        self.control.send(Request::Finish);
+        self.control.finish();
     }
 
     /// Stops the agent and everything that it started; a second time, at once.
     pub fn stop(&self) {
-        self.control.send(Request::Stop { signal: 15 });
+        self.control.stop(self.by.clone());
     }
 
     /// The same in requests, for callers that speak to single runs as well.

@@ -174,7 +174,7 @@ pub(super) fn main(choice: &ChoiceArgs, again: &AgainArgs) -> Result<u8, Failure
     let listen = move || {
         loop {
             match requests.next() {
-                Some(Request::Stop { signal }) => {
+                Some(Request::Stop { signal, .. }) => {
                     let _main_gone = ends.send(End::Signal(signal));
                 }
                 Some(_) => {}

@@ -1,7 +1,7 @@
 //! Logs that earlier versions wrote, and what is read from them: events, causes, judgement, index.
 //!
 //! `fixtures/logs` holds the logs, and beside each what the version that wrote it said about it.
-//! `UPDATE=1` writes what is said now; only a log of a new format needs that.
+//! `UPDATE=1` writes what this version says; do that only for a log of a new format.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says where it stopped")]
 
@@ -23,7 +23,7 @@ fn logs() -> Vec<PathBuf> {
     logs
 }
 
-/// Compares what is said of a log with what was said, kept beside it.
+/// Compares what this version says of a log with what the earlier one said, kept beside it.
 fn same(path: &Path, extension: &str, said: &str) {
     let kept = path.with_extension(extension);
     if std::env::var_os("UPDATE").is_some() {

@@ -325,7 +325,7 @@ fn an_interrupt_ends_the_turn_and_not_the_agent() {
         assert!(ends.iter().all(|end| end["end"]["kind"] == "cancelled"), "{agent}: {ends:?}");
         let log = env.log();
         assert_eq!(log.all("agent_spawned").len(), 1, "{agent}: the same process all the time");
-        assert_eq!(log.one("run_ended")["forced"], false, "{agent}: nobody was killed");
+        assert_eq!(log.one("run_ended")["forced"], false, "{agent}: we killed no process");
         env.assert_nobody_left();
     }
 }

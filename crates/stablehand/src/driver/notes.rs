@@ -74,9 +74,14 @@ fn recorded(spec: &RunSpec) -> Vec<String> {
 /// The most of a prompt that is put on record.
 const PROMPT: usize = 256 << 10;
 
+/// Cuts a prompt to what is put on record.
+pub(crate) fn cut(prompt: &str) -> &str {
+    prompt.get(..prompt.floor_char_boundary(PROMPT)).unwrap_or_default()
+}
+
 /// What the agent is asked; few agents repeat it.
 pub(super) fn prompt(text: &str, images: &[Image]) -> PromptGiven {
-    let kept = text.get(..text.floor_char_boundary(PROMPT)).unwrap_or_default();
+    let kept = cut(text);
     PromptGiven {
         bytes: text.len() as u64,
         text: Some(kept.to_owned()),

@@ -203,9 +203,9 @@ impl Driver<'_> {
         while let Some(request) = self.requests.take(|request| self.can_serve(request)) {
             self.stamp_now();
             match request {
-                Request::Stop { signal } => {
+                Request::Stop { signal, by } => {
                     self.requests.calm();
-                    self.log.decide(SignalReceived { signal: Some(signal) }, None);
+                    self.log.decide(SignalReceived::new(signal, by), None);
                     self.stop_by_signal(signal);
                 }
                 Request::Dump => self.dump(),

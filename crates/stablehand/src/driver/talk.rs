@@ -7,7 +7,7 @@
 use super::approvals::{Approvals, Asked, Asker};
 use super::stop::StopReason;
 use super::{Driver, PromptWriter, notes};
-use crate::control::{Refused, Request, TurnRequest};
+use crate::control::{Request, TurnRequest};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use stablehand_core::Moment;
@@ -486,7 +486,6 @@ impl Driver<'_> {
             Request::Finish => {
                 let Some(talk) = &mut self.talk else { return };
                 talk.last = true;
-                self.requests.board().refuse_prompts(Refused::Finishing);
                 self.tell(Input::Resting(false), now);
                 self.prompt.finish();
             }

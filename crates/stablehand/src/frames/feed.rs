@@ -56,7 +56,7 @@ impl Past {
 }
 
 impl Feed {
-    /// Nothing is read before somebody subscribes.
+    /// The first subscriber starts the reading.
     pub(crate) fn new(log: LogSource, how: How, past: Vec<Past>) -> Arc<Feed> {
         let state = Ring {
             frames: VecDeque::new(),
@@ -176,12 +176,15 @@ impl Ring {
         is_known.then_some(self.dropped + at as u64)
     }
 
-    /// Takes some frames from the number `from` on; none where the ring no longer has that one.
-    pub(super) fn take(&self, from: u64, most: usize, into: &mut VecDeque<Arc<Frame>>) -> bool {
-        let Some(at) = from.checked_sub(self.dropped) else { return false };
-        let at = usize::try_from(at).unwrap_or(usize::MAX).min(self.frames.len());
-        into.extend(self.frames.range(at..).take(most).cloned());
-        true
+    /// Returns true if the ring has the frame of this number, or will have it.
+    pub(super) fn has(&self, number: u64) -> bool {
+        number >= self.dropped
+    }
+
+    /// Some frames from this number on; none where the ring no longer has it.
+    pub(super) fn take(&self, from: u64, most: usize) -> Option<Vec<Arc<Frame>>> {
+        let at = usize::try_from(from.checked_sub(self.dropped)?).ok()?.min(self.frames.len());
+        Some(self.frames.range(at..).take(most).cloned().collect())
     }
 
     /// Wakes this task with the next change.

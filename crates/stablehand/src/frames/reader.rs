@@ -1,4 +1,4 @@
-//! Reads a log as frames, from its beginning or from a checkpoint.
+//! Reads a log as frames, from its beginning.
 
 use super::{Cursor, Frame};
 use crate::follow::Show;
@@ -28,7 +28,7 @@ pub(super) struct FrameReader {
     base: u64,
     log: LogId,
     events: EventReader,
-    redact: Redacting<Shown>,
+    redact: Option<Redacting<Shown>>,
     /// Cursors of the events that redaction has not let go yet, oldest first. It gives one event for
     /// each that it takes, in order.
     cursors: VecDeque<Cursor>,
@@ -58,7 +58,7 @@ impl FrameReader {
             tail,
             log: how.log,
             events: EventReader::new(how.dialect, Depth::Full),
-            redact: Redacting::new(Shown::default(), how.redaction.as_ref()),
+            redact: how.redaction.as_ref().map(|it| Redacting::new(Shown::default(), Some(it))),
             cursors: VecDeque::new(),
             decoded: Vec::new(),
         }
@@ -74,16 +74,23 @@ impl FrameReader {
                     self.events.record(&Record::read(line.bytes), &mut self.decoded);
                     for (nth, event) in self.decoded.drain(..).enumerate() {
                         let nth = u32::try_from(nth).unwrap_or(u32::MAX);
-                        self.cursors.push_back(Cursor { log: self.log, offset, nth });
-                        self.redact.event(&event)?;
+                        let cursor = Cursor { log: self.log, offset, nth };
+                        match &mut self.redact {
+                            None => out.push(Arc::new(Frame::new(cursor, event))),
+                            Some(redact) => {
+                                self.cursors.push_back(cursor);
+                                redact.event(&event)?;
+                            }
+                        }
                     }
                 }
             }
             Fill::Lost(_) => self.base = self.tail.position(),
-            Fill::Finished => self.redact.finish()?,
+            Fill::Finished => self.redact.as_mut().map_or(Ok(()), Redacting::finish)?,
             Fill::UpToDate => {}
         }
-        for event in self.redact.inner_mut().0.drain(..) {
+        let released = self.redact.iter_mut().flat_map(|redact| redact.inner_mut().0.drain(..));
+        for event in released {
             let Some(cursor) = self.cursors.pop_front() else { break };
             out.push(Arc::new(Frame::new(cursor, event)));
         }

@@ -101,13 +101,10 @@ impl Subscription {
                 };
                 let open = reader.get_or_insert_with(|| Box::new(past.reader()));
                 let mut read = Vec::new();
-                if matches!(open.fill(&mut read), Ok(Fill::Grew | Fill::Lost(_))) {
-                    self.keep(read);
-                } else {
-                    // Redaction may have let the last one go only now.
+                if !matches!(open.fill(&mut read), Ok(Fill::Grew | Fill::Lost(_))) {
                     self.place = Place::Past(*at + 1, None);
-                    self.keep(read);
                 }
+                self.keep(read);
                 Look::Again
             }
             Place::Log(reader, count) => {
@@ -118,7 +115,7 @@ impl Subscription {
                 self.keep(read);
                 let mut ring = self.feed.ring();
                 // From there on the ring has them, and the same ones.
-                if ring.take(count, 0, &mut VecDeque::new()) {
+                if ring.has(count) {
                     drop(ring);
                     self.place = Place::Ring(count);
                     return Look::Again;
@@ -134,12 +131,11 @@ impl Subscription {
             }
             Place::Ring(next) => {
                 let mut ring = self.feed.ring();
-                let mut taken = VecDeque::new();
-                if !ring.take(*next, BATCH, &mut taken) {
+                let Some(taken) = ring.take(*next, BATCH) else {
                     drop(ring);
                     self.place = self.behind();
                     return Look::Again;
-                }
+                };
                 if taken.is_empty() {
                     if ring.ended {
                         return Look::Over;
@@ -160,7 +156,7 @@ impl Subscription {
         let ring = self.feed.ring();
         let wanted = match self.after.filter(|after| after.log == self.feed.log()) {
             Some(after) => ring.after(&after),
-            None => ring.take(0, 0, &mut VecDeque::new()).then_some(0),
+            None => ring.has(0).then_some(0),
         };
         drop(ring);
         wanted.map_or_else(|| self.behind(), Place::Ring)

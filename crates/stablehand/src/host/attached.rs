@@ -4,6 +4,7 @@ use super::{catalog, socket};
 use crate::control::{AnswerError, Refused};
 use crate::frames::Feed;
 use crate::log::{LogSource, Writer};
+use crate::redact::Redaction;
 use socket::{Call, Reply};
 use stablehand_core::actor::Actor;
 use stablehand_core::id::{SessionKey, TurnId};
@@ -11,6 +12,7 @@ use stablehand_core::speak::{Answer, Prompt};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How often the log is looked at for more.
@@ -23,6 +25,14 @@ const LOOKS_PER_CHECK: u32 = 20;
 #[derive(Debug)]
 pub(super) struct Attached {
     socket: PathBuf,
+    /// Set when the host no longer wants it; the thread that follows the log ends then.
+    dropped: Arc<AtomicBool>,
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.dropped.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Attached {
@@ -31,18 +41,21 @@ impl Attached {
         folder: &Path,
         key: SessionKey,
         logs: &[PathBuf],
+        redaction: Option<&Redaction>,
     ) -> io::Result<(Arc<Feed>, Attached)> {
         let Some((current, past)) = logs.split_last() else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        let read = catalog::one(current, None);
+        let read = catalog::one(current, redaction);
         let live =
             read.ok_or_else(|| io::Error::other("its first record does not say what it is"))?;
         let source = live.log.clone();
-        let feed = Feed::new(live.log, live.how, catalog::past(past, None));
-        let follow = move || follow(&source);
+        let feed = Feed::new(live.log, live.how, catalog::past(past, redaction));
+        let dropped = Arc::new(AtomicBool::new(false));
+        let mine = Arc::clone(&dropped);
+        let follow = move || follow(&source, &mine);
         std::thread::Builder::new().name("attached".into()).spawn(follow)?;
-        Ok((feed, Attached { socket: socket::path(folder, key) }))
+        Ok((feed, Attached { socket: socket::path(folder, key), dropped }))
     }
 
     pub(super) fn prompt(&self, prompt: Prompt, by: Actor) -> Result<TurnId, Refused> {
@@ -83,10 +96,10 @@ impl Attached {
     }
 }
 
-/// Takes in what the other process writes, until it is gone.
-fn follow(source: &LogSource) {
+/// Takes in what the other process writes, until that or the host is gone.
+fn follow(source: &LogSource, dropped: &AtomicBool) {
     let mut looks = 0;
-    loop {
+    while !dropped.load(Ordering::Relaxed) {
         // Who writes is asked before the last look, so that nothing can come in between.
         looks = (looks + 1) % LOOKS_PER_CHECK;
         let is_gone = looks == 0 && source.writer() != Writer::There;

@@ -136,7 +136,6 @@ fn attend(stream: &UnixStream, control: &Control) -> io::Result<()> {
     }
     stream.set_nonblocking(false)?;
     let call: Call = receive(stream)?;
-    let by_signal = |signal| Request::Stop { signal };
     let reply = match call {
         Call::Prompt { prompt, by } => match control.prompt(prompt, by) {
             Ok(turn) => Reply::Turn(turn),
@@ -152,12 +151,11 @@ fn attend(stream: &UnixStream, control: &Control) -> io::Result<()> {
             Err(AnswerError::NotWaiting { .. } | AnswerError::NoSession) => Reply::NotWaiting,
         },
         Call::Finish => {
-            control.board().refuse_prompts(Refused::Finishing);
-            control.send(Request::Finish);
+            control.finish();
             Reply::Done
         }
-        Call::Stop { .. } => {
-            control.send(by_signal(15));
+        Call::Stop { by } => {
+            control.stop(by);
             Reply::Done
         }
     };

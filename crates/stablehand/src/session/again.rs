@@ -52,7 +52,7 @@ impl Runs {
         let ended = |end, signal| Ending { end, by: EndedBy::Person, signal };
         match wait(after, requests, turns) {
             None => {}
-            Some(Request::Stop { signal }) => {
+            Some(Request::Stop { signal, .. }) => {
                 report.end = ended(SessionEnd::Interrupted, Some(signal));
                 return Again::Ended;
             }

@@ -14,7 +14,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand_core::actor::{Actor, ActorKind};
 use stablehand_core::event::{SessionEnd, TurnEnd};
 use stablehand_core::id::{SessionId, TurnId};
-use stablehand_core::record::DecisionRecord;
+use stablehand_core::record::{DecisionRecord, SignalReceived};
 use stablehand_core::speak::{Image, Prompt};
 
 /// The runs of one session: as many as its turns, retries and continuations need.
@@ -148,7 +148,7 @@ impl Runs {
             prompt.as_ref().filter(|asked| !asked.is_empty()).map(|_| (self.turn, self.by.clone()));
         // An agent that takes one turn a process is not started before there is one.
         if prompt.is_none() && (self.waits_for_prompt || !self.listens()) {
-            match wait_for_prompt(requests) {
+            match wait_for_prompt(requests, log) {
                 Next::Prompt(next) => {
                     turn = Some((next.turn, next.by));
                     prompt = Some(next.prompt.into());
@@ -203,7 +203,7 @@ impl Runs {
                 prompt = Some(Prompt::from(continued.prompt).into());
                 continue;
             }
-            match wait_for_prompt(requests) {
+            match wait_for_prompt(requests, log) {
                 Next::Prompt(next) => {
                     turn = Some((next.turn, next.by));
                     prompt = Some(next.prompt.into());
@@ -273,11 +273,16 @@ fn is_final(report: &RunReport) -> bool {
 }
 
 /// Waits for what comes next; a conversation may wait for ever.
-fn wait_for_prompt(requests: &Requests) -> Next {
+fn wait_for_prompt(requests: &Requests, log: &mut Log) -> Next {
     loop {
         match requests.next() {
             Some(Request::Prompt(request)) => return Next::Prompt(request),
-            Some(Request::Finish | Request::Stop { .. } | Request::ReaderGone) => return Next::End,
+            Some(Request::Stop { signal, by }) => {
+                log.set_time(unix_now());
+                log.decide(SignalReceived::new(signal, by), None);
+                return Next::End;
+            }
+            Some(Request::Finish | Request::ReaderGone) => return Next::End,
             // There is no turn to cancel and no question to answer.
             Some(
                 Request::Cancel { .. }

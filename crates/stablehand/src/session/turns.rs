@@ -5,15 +5,12 @@
 //! several in one process; the end is written once.
 
 use crate::control::{Board, TurnRequest};
-use crate::driver::{Ending, RunReport};
+use crate::driver::{self, Ending, RunReport};
 use crate::log::Log;
 use stablehand_core::actor::Actor;
 use stablehand_core::event::{EventKind, FailureKind, SessionEnd, TurnEnd};
 use stablehand_core::id::{RunId, TurnId};
 use stablehand_core::record::{SessionEnded, TurnEnded, TurnStarted};
-
-/// The most of a prompt that is put on record.
-const PROMPT: usize = 256 << 10;
 
 /// The turns of a session, one after the other.
 #[derive(Debug)]
@@ -49,10 +46,8 @@ impl Turns {
     ) {
         self.open = Some(turn);
         self.board.set_turn(Some(turn));
-        let text = str::from_utf8(prompt).ok();
-        let text = text.map(|text| text.get(..text.floor_char_boundary(PROMPT)).unwrap_or(text));
-        let event =
-            EventKind::TurnStarted { prompt: text.map(str::to_owned), by: Some(by.clone()) };
+        let text = str::from_utf8(prompt).ok().map(|text| driver::cut(text).to_owned());
+        let event = EventKind::TurnStarted { prompt: text, by: Some(by.clone()) };
         let record = TurnStarted {
             turn: Some(turn),
             run: run.clone(),

@@ -129,7 +129,7 @@ impl Questions {
             // Who does not answer has not said yes.
             _ => Answer::Deny { message: DENIED.to_owned() },
         };
-        // Somebody else may have been quicker; then the editor is told by the event.
+        // Another face may have answered first; the event says so, and takes the question back.
         let _answered_before = live.handle().answer(id, answer);
     }
 

@@ -1,6 +1,7 @@
 //! Fields of the decisions about a run: its process, its prompt, its session and its end.
 
 use super::LogWord;
+use crate::actor::Actor;
 use crate::event::{EndedBy, FailureKind, ProcessRow, SessionEnd, Usage, VerdictKind};
 use crate::id::{RunId, SessionId};
 use serde::{Deserialize, Serialize};
@@ -127,6 +128,20 @@ pub struct SessionStarted {
 pub struct SignalReceived {
     /// Its number.
     pub signal: Option<i32>,
+    /// Who asked for the stop; absent where a signal to us did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The face that it came through.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+}
+
+impl SignalReceived {
+    /// A stop by a signal to us, or by a request.
+    pub fn new(signal: i32, by: Option<Actor>) -> SignalReceived {
+        let kind = by.as_ref().map(|by| by.by.to_string());
+        SignalReceived { signal: Some(signal), by: kind, via: by.and_then(|by| by.via) }
+    }
 }
 
 /// A stage of a stop.
