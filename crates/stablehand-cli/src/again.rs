@@ -1,7 +1,6 @@
 //! Whether something that failed is tried again: the arguments that every way of running has.
 
 use stablehand::recovery;
-use stablehand::session::SessionSpec;
 
 /// How often, and with which words.
 #[derive(Clone, Debug, clap::Args)]
@@ -13,11 +12,4 @@ pub struct AgainArgs {
     /// What an agent is told that was interrupted after it may have changed something
     #[arg(long, value_name = "TEXT", default_value = recovery::CONTINUE_PROMPT, hide_default_value = true)]
     pub continue_prompt: String,
-}
-
-impl AgainArgs {
-    /// The same for a session.
-    pub fn apply(&self, builder: SessionSpec) -> SessionSpec {
-        builder.retries(self.retries).continue_prompt(&self.continue_prompt)
-    }
 }

@@ -21,7 +21,8 @@ use crate::signals::Attention;
 use keyboard::Keyboard;
 use stablehand::clock::unix_now;
 use stablehand::control::{self, Control, Request, Sender};
-use stablehand::gate::{Attendance, Gate, Remembered};
+use stablehand::gate::{Gate, Remembered};
+use stablehand::session::Policy;
 use stablehand_core::actor::Actor;
 use stablehand_core::event::Tool;
 use std::os::fd::OwnedFd;
@@ -111,11 +112,13 @@ impl Attendant {
         !matches!(self.who, Who::Nobody)
     }
 
-    /// For the driver.
-    pub fn attendance(&self) -> Attendance {
-        match self.who {
-            Who::Nobody => Attendance::Nobody,
-            Who::Person | Who::Program(_) => Attendance::Person { patience: self.patience },
+    /// What becomes of the agent's questions; with `force` they are allowed where no rules hold.
+    pub fn policy(&self, force: bool) -> Policy {
+        match &self.gate {
+            Some(gate) => Policy::Rules(Arc::clone(gate)),
+            None if force => Policy::Allow,
+            None if self.is_there() => Policy::Ask,
+            None => Policy::Deny,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Which agent, how, and within which limits: the arguments that every way of running one shares.
 
+use crate::again::AgainArgs;
 use crate::console;
 use crate::duration;
 use crate::env::Env;
@@ -12,6 +13,8 @@ use stablehand::config::{Config, HeldBy};
 use stablehand::driver::Stages;
 use stablehand::gate::Gate;
 use stablehand::redact::Redaction;
+use stablehand::session::{Session, SessionSpec};
+use stablehand::surroundings::Surroundings;
 use stablehand_core::monitor::Limits;
 use stablehand_core::record::Level;
 use stablehand_core::words;
@@ -203,6 +206,49 @@ impl ChoiceArgs {
         Ok(config.gate(agent, by)?)
     }
 
+    /// A session as it was chosen, with what the settings say, but for the policy.
+    pub(crate) fn spec(
+        &self,
+        env: &Env,
+        agent: Agent,
+        config: &Config,
+        again: &AgainArgs,
+    ) -> Result<SessionSpec, Failure> {
+        let spec = Session::builder(agent)
+            .surroundings(self.surroundings(env))
+            .program(self.program(agent, env)?)
+            .keeper(env.keeper())
+            .form(self.form_in_talk(agent))
+            .limits(self.limits(agent))
+            .stages(self.stages())
+            .args(self.extra.iter().cloned())
+            .continue_latest(self.continue_latest)
+            .force(self.force)
+            .login(self.login(agent))
+            .retries(again.retries)
+            .continue_prompt(&again.continue_prompt)
+            .context(config.context.text.clone())
+            .continuations(config.continuations(agent))
+            .ignored_settings(config.ignored().to_vec())
+            .variables(config.variables());
+        let spec = if self.hooks { spec.hooks(env.hook_setup()?) } else { spec };
+        let spec = apply(spec, self.model.as_ref(), SessionSpec::model);
+        let spec = apply(spec, self.mode, SessionSpec::mode);
+        let spec = apply(spec, self.workspace.as_ref(), SessionSpec::workspace);
+        Ok(apply(spec, self.resume.as_ref(), SessionSpec::resume))
+    }
+
+    /// What an agent with these arguments has around it.
+    pub(crate) fn surroundings(&self, env: &Env) -> Surroundings {
+        let mut around = Surroundings::default();
+        around.path.clone_from(&env.path);
+        around.state = env.state().ok();
+        if !self.keep_env {
+            around.non_interactive = env.non_interactive();
+        }
+        around
+    }
+
     /// What is redacted.
     pub fn redaction(&self) -> Option<Redaction> {
         let mut args = self.extra.clone();
@@ -228,6 +274,18 @@ impl ChoiceArgs {
             Some(folder) => Ok(folder.clone()),
             None => Ok(env.state()?.join("logs")),
         }
+    }
+}
+
+/// Sets what was given.
+fn apply<T>(
+    spec: SessionSpec,
+    value: Option<T>,
+    set: impl FnOnce(SessionSpec, T) -> SessionSpec,
+) -> SessionSpec {
+    match value {
+        Some(value) => set(spec, value),
+        None => spec,
     }
 }
 

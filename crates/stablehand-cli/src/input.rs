@@ -12,7 +12,6 @@ use piped::{Patience, Piped};
 use rustyline::error::ReadlineError;
 use rustyline::{Behavior, Config, DefaultEditor};
 use stablehand::control::{Request, Requests};
-use stablehand::session::Asked;
 use std::io::{BufRead, BufReader, Read, Stdin, Write as _};
 use std::os::fd::AsFd;
 
@@ -46,11 +45,6 @@ pub struct RunPrompt {
 }
 
 impl RunPrompt {
-    /// The same for the library.
-    pub fn asked(&self) -> Asked {
-        Asked { bytes: self.bytes.clone(), images: Vec::new() }
-    }
-
     /// Makes the prompt of the words and of standard input, which follows them after an empty line,
     /// unchanged. Without words standard input is all of it; the word `-` at the end waits for it
     /// however long it takes.

@@ -2,7 +2,7 @@
 //!
 //! `stablehand` and `cursor-wrap` are two doors to the same house. What they have in common is
 //! here: [`mod@env`] (what surrounds us, read once), [`signals`], [`console`] (our own words on
-//! standard error), [`supervise`] (one run with its faces), [`render`]. Only this crate prints.
+//! standard error), [`shell`] (one session with its sinks and views), [`render`]. Only this crate prints.
 
 // Standard output belongs to the agent's bytes and to `render`; all else goes to standard error
 // through `console`. The lint that forbids printing elsewhere holds here too.
@@ -34,8 +34,8 @@ pub mod run;
 pub mod screen;
 pub mod sessions;
 pub mod settings;
+pub mod shell;
 pub mod signals;
-pub mod supervise;
 pub mod talk;
 pub mod wrap;
 

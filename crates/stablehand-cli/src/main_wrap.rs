@@ -13,7 +13,7 @@ pub fn main() -> ExitCode {
         return crate::keeper_exit();
     }
     match WrapArgs::try_parse() {
-        Ok(args) => crate::finish(PROGRAM, wrap::main(args)),
+        Ok(args) => crate::finish(PROGRAM, wrap::main(&args)),
         Err(error) => crate::explain(&error),
     }
 }

@@ -9,14 +9,11 @@ use crate::choice::ChoiceArgs;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::input::RunPrompt;
-use crate::main_stablehand::PROGRAM;
-use crate::supervise::{self, Format, House, Results, Setup};
-use plan::Prepared;
-use stablehand::driver::RunReport;
+use crate::shell::{Format, Setup, Shell};
+use plan::Plan;
 use stablehand::log::Durability;
 use stablehand::recovery::{self, Next};
 use stablehand_core::event::SessionEnd;
-use stablehand_core::record::DecisionRecord;
 use terminal::TerminalArgs;
 
 /// Run an agent, supervised: it cannot hang, leave processes behind or lose output.
@@ -92,69 +89,33 @@ impl RunArgs {
 pub fn main(args: &RunArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
     let prompt = RunPrompt::read(&args.choice.prompt, &env)?;
-    let Prepared { agent, runs, log_dir, attendant, settings } =
-        Prepared::new(args, &env, &prompt)?;
-    let first = runs.spec(&prompt.asked())?;
+    let plan = Plan::new(args, &env, &prompt)?;
     if args.dry_run {
-        return plan::print(&first, agent, &log_dir, &settings, args.choice.redaction().as_ref());
+        return plan.print(args.choice.redaction().as_ref());
     }
     let setup = Setup {
-        program: PROGRAM,
-        log_dir,
         format: args.format(),
-        level: args.choice.log_level,
-        log_required: args.log_required,
-        durability: args.log_sync,
-        verify: args.verify,
-        told_by_face: &["run_ended", "spawn_failed"],
-        dialect: first.dialect,
+        told_by_face: &["run_ended", "spawn_failed", "verified"],
         status: true,
-        redaction: args.choice.redaction(),
-        attendant,
-        index: args.choice.indexes(&env),
-        results: Results::New,
-        client: false,
+        attendant: plan.attendant,
+        verify: args.verify,
+        ..Setup::of(&args.choice, &env)?
     };
-    if first.terminal.is_some() {
+    if plan.has_terminal {
         terminal::hush_emulator();
     }
-    // Before the log is made, so that a session that is taken leaves nothing behind.
-    runs.check_lease()?;
-    let mut house = House::open(&env, &setup)?;
-    for text in settings.ignored() {
-        house.log.decide(DecisionRecord::SettingIgnored(text.into()), None);
-    }
-    let allowed = args.again.retries;
-    let ended = house.run(runs);
-    if ended.signal.is_none() {
-        let why = match recovery::next(&ended.report, ended.report.tried, allowed) {
+    let mut shell = Shell::start(&env, plan.spec, &setup)?;
+    let ended = shell.wait()?;
+    let is_well = matches!(ended.outcome.end(), SessionEnd::Success | SessionEnd::ReaderGone);
+    if ended.signal.is_none() && !is_well {
+        let (report, allowed) = (&ended.outcome.report, args.again.retries);
+        let why = match recovery::next(report, report.tried, allowed) {
             Next::Stop { why } if allowed > 0 => why,
             _ => "",
         };
-        tell(&house, &ended.report, why);
+        shell.tell(&ended.failure(why));
     }
-    let code = house.close(Ok(supervise::exit_code(&ended)));
+    let code = shell.close(&ended, ended.exit_code());
     prompt.warn_if_late();
-    code
-}
-
-/// Says how it ended, where it did not end well.
-fn tell(house: &House, report: &RunReport, why_no_retry: &str) {
-    if matches!(report.end.end, SessionEnd::Success | SessionEnd::ReaderGone) {
-        return;
-    }
-    // A verdict has been said already, in the words of the log.
-    let text = match report.verdict {
-        Some(_) => "the agent was stopped".to_owned(),
-        None => report.summary(),
-    };
-    let failure = Failure::new(match why_no_retry {
-        "" => text,
-        why => format!("{text} (not tried again: {why})"),
-    });
-    let failure = match report.failure.as_ref().and_then(crate::failure::spawn_hint) {
-        Some(hint) => failure.hint(hint),
-        None => failure.hint(crate::failure::log_hint(&house.log.path())),
-    };
-    house.screen.err(failure.message(PROGRAM).as_bytes());
+    Ok(code)
 }

@@ -211,7 +211,12 @@ impl Screen {
             while screen.drawing.load(Ordering::SeqCst) == mine {
                 std::thread::sleep(RHYTHM);
                 beat += 1;
-                let status = cell.get().filter(|status| status.heard.elapsed() > QUIET);
+                let status = cell.get();
+                if status.is_none() && screen.drawing.load(Ordering::SeqCst) == mine {
+                    // Between two runs there is nothing to tell.
+                    erase(&mut lock(&screen.line));
+                }
+                let status = status.filter(|status| status.heard.elapsed() > QUIET);
                 if let Some(mut status) = status {
                     // Before it is cut short: a half of a secret has no form.
                     if let (Some(redactor), Some((tool, _))) = (&screen.redactor, &mut status.tool)

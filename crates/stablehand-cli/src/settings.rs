@@ -1,11 +1,7 @@
-//! The flags of settings, and what holds of them for a session. Finding and merging the files is the
-//! library's ([`stablehand::config`]).
+//! The flags of settings. Finding and merging the files is the library's ([`stablehand::config`]).
 
-use stablehand::Agent;
-use stablehand::config::{Config, ConfigRequest};
-use stablehand::session::SessionSpec;
+use stablehand::config::ConfigRequest;
 use stablehand_policy::settings::variable::{self, Variable};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The flags of settings.
@@ -49,17 +45,4 @@ impl SettingsArgs {
             no_files: self.no_config,
         }
     }
-}
-
-/// A session to which the settings apply, but for the policy.
-pub(crate) fn apply(config: &Config, builder: SessionSpec, agent: Agent) -> SessionSpec {
-    let builder = builder
-        .context(config.context.text.clone())
-        .continuations(config.continuations(agent))
-        .ignored_settings(config.ignored().to_vec());
-    let set = |builder: SessionSpec, (name, value): (OsString, Option<OsString>)| match value {
-        Some(value) => builder.env(name, value),
-        None => builder,
-    };
-    config.variables().fold(builder, set)
 }

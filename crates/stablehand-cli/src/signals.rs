@@ -12,7 +12,7 @@ use stablehand::control::{Control, Request};
 use stablehand_core::terminal::TerminalSize;
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Whether somebody serves requests at present.
@@ -24,6 +24,8 @@ struct State {
     attentive: AtomicBool,
     /// Stops since somebody began to serve them.
     stops: AtomicU32,
+    /// The last of them; 0 where there was none.
+    signal: AtomicI32,
     /// A terminal that is not as it was, and how it was.
     changed: Mutex<Option<(File, Termios)>>,
 }
@@ -32,12 +34,18 @@ impl Attention {
     /// Requests are served from now on, or no longer.
     pub fn set(&self, attentive: bool) {
         self.0.stops.store(0, Ordering::SeqCst);
+        self.0.signal.store(0, Ordering::SeqCst);
         self.0.attentive.store(attentive, Ordering::SeqCst);
     }
 
     /// Whether somebody wants an end since requests are served.
     pub fn is_stopping(&self) -> bool {
         self.0.stops.load(Ordering::SeqCst) > 0
+    }
+
+    /// The signal that asked for an end last, since requests are served.
+    pub fn signal(&self) -> Option<i32> {
+        Some(self.0.signal.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
     }
 
     /// A terminal is not as it was: whoever leaves in a hurry puts it back. None when it is again.
@@ -53,7 +61,8 @@ impl Attention {
     }
 
     /// Counts a stop; true when it should be left to whoever serves requests.
-    fn counts(&self) -> bool {
+    fn counts(&self, signal: i32) -> bool {
+        self.0.signal.store(signal, Ordering::SeqCst);
         self.0.attentive.load(Ordering::SeqCst) && self.0.stops.fetch_add(1, Ordering::SeqCst) < 2
     }
 }
@@ -81,7 +90,7 @@ pub fn watch(control: Control) -> std::io::Result<Attention> {
                 }
                 continue;
             }
-            if attentive.counts() {
+            if attentive.counts(signal) {
                 control.send(Request::Stop { signal, by: None });
             } else {
                 attentive.put_terminal_back();

@@ -22,7 +22,6 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ),
     ("core/src/decode.rs", "Dialect::Cursor", "the table itself says which dialect is the default"),
     ("cli/src/wrap.rs", "Agent::Cursor", "cursor-wrap runs Cursor: that is its contract"),
-    ("cli/src/wrap.rs", "Dialect::Cursor", "cursor-wrap runs Cursor: that is its contract"),
     ("cli/src/demo.rs", "Dialect::Cursor", "the demo agent is ours, and speaks as Cursor does"),
     ("cli/src/main_stablehand.rs", "__demo-agent", "the demo agent is a subcommand of ours"),
     ("cli/src/choice.rs", "claude, codex, demo", "examples in the help of --agent"),

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where it stopped")]
 
+use stablehand::agent::Form;
 use stablehand::core::event::EventKind;
 use stablehand::core::id::TurnId;
 use stablehand::core::monitor::Limits;
@@ -98,7 +99,7 @@ fn spec(way: Way, ending: Ending, retries: u32, place: &Path) -> SessionSpec {
         .env("FAKE_AGENT_TALKS", "1")
         .conversation();
     match way {
-        Way::Two(_, "acp") => spec.acp(true),
+        Way::Two(_, "acp") => spec.form(Form::Acp),
         _ => spec,
     }
 }

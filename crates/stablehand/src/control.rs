@@ -11,6 +11,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::{pipe, read, write};
 use stablehand_core::actor::Actor;
 use stablehand_core::id::TurnId;
+use stablehand_core::record::DecisionRecord;
 use stablehand_core::speak::{Answer, Prompt};
 use stablehand_core::terminal::TerminalSize;
 use stablehand_policy::RuleRef;
@@ -23,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const SIGTERM: i32 = 15;
 
 /// What somebody wants of a running driver.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Request {
     /// Stop the run, beginning with an interrupt; a second one kills at once. Carries the signal
@@ -70,6 +71,11 @@ pub enum Request {
     NobodyThere,
     /// No prompt comes any more: the process may end after the turn that is on.
     Finish,
+    /// A line of a face's own for standard output, behind all that the agent wrote. It waits until
+    /// no run is on.
+    Insert(Vec<u8>),
+    /// A decision of a face, to be put on record.
+    Note(Box<DecisionRecord>),
     /// Our own terminal has another size; an agent at a terminal that follows ours gets it too.
     Resize(TerminalSize),
 }

@@ -99,6 +99,8 @@ pub struct Log {
     trouble: Option<Trouble>,
     /// Bytes that another program took out of the file, until that is said.
     truncated: Option<u64>,
+    /// Whether another program ever did so.
+    was_truncated: bool,
     listener: Option<(Level, Listener)>,
     redaction: Option<Redaction>,
     /// What is known of secrets in raw lines, where those are redacted.
@@ -161,10 +163,16 @@ impl Log {
             syncer,
             trouble: None,
             truncated: None,
+            was_truncated: false,
             listener: None,
             redaction: None,
             raw: None,
         })
+    }
+
+    /// Returns true if another program has taken bytes out of the file.
+    pub(crate) fn was_truncated(&self) -> bool {
+        self.was_truncated
     }
 
     /// Where the log is now.
@@ -314,6 +322,7 @@ impl Log {
         if offset < expected {
             self.shared.cut(offset);
             *self.truncated.get_or_insert(0) += expected - offset;
+            self.was_truncated = true;
         }
         offset
     }

@@ -12,22 +12,25 @@ mod again;
 mod build;
 mod plan;
 mod runs;
+mod settle;
+mod start;
 mod turns;
 
 pub use build::{Policy, SessionSpec, StartError};
-pub use plan::{AgentStart, RunPlan, Start, TerminalWish};
-pub use runs::{AllRuns, Asked, Between, Runs};
-pub use turns::end_session;
+pub use plan::TerminalWish;
+pub use start::{Attach, output_lost};
 pub(crate) use turns::{Turns, end_waiting};
 
 use crate::agent::Agent;
 use crate::control::{AnswerError, Control, Refused, Request};
 use crate::driver::{RunReport, StatusCell, StatusLine};
 use crate::frames::{Feed, From, Subscription};
-use crate::log::PathCell;
+use crate::log::{LogSource, PathCell};
+use runs::AllRuns;
 use stablehand_core::actor::Actor;
 use stablehand_core::event::SessionEnd;
 use stablehand_core::id::{SessionId, SessionKey, TurnId};
+use stablehand_core::record::{DecisionRecord, Verified};
 use stablehand_core::speak::{Answer, Prompt};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -55,8 +58,9 @@ use thiserror::Error;
 pub struct Session {
     handle: Handle,
     events: Option<Subscription>,
-    thread: Option<JoinHandle<(RunReport, u64)>>,
+    thread: Option<JoinHandle<(AllRuns, u64)>>,
     feed: Arc<Feed>,
+    source: LogSource,
     log: PathCell,
     key: SessionKey,
 }
@@ -77,9 +81,13 @@ pub struct Outcome {
     pub report: RunReport,
     /// The log, which has everything.
     pub log: PathBuf,
-    /// Bytes of the log that the events lack, because another program truncated it before they were
-    /// read; 0 where nothing is missing.
-    pub missed_bytes: u64,
+    /// The signal that ended the wait for a slow reader of the agent's bytes, behind the last run.
+    pub signal: Option<i32>,
+    /// How the bytes of each run compared, where [`SessionSpec::verify`] asked for it.
+    pub verified: Vec<Verified>,
+    /// How many bytes of the log readers had missed when the session ended; the log says so.
+    pub lost_bytes: u64,
+    source: LogSource,
 }
 
 /// Why nobody can say how a session ended.
@@ -145,7 +153,10 @@ impl Session {
         let report = self.thread.take().and_then(|thread| thread.join().ok());
         let log = self.log.get();
         match report {
-            Some((report, missed_bytes)) => Ok(Outcome { report, log, missed_bytes }),
+            Some((AllRuns { report, signal, verified }, lost_bytes)) => {
+                let source = self.source.clone();
+                Ok(Outcome { report, log, signal, verified, lost_bytes, source })
+            }
             None => Err(WaitError::BrokeDown { log }),
         }
     }
@@ -227,6 +238,17 @@ impl Handle {
         self.control.clone()
     }
 
+    /// Puts a decision of the face on record.
+    pub fn note(&self, record: impl Into<DecisionRecord>) {
+        self.control.send(Request::Note(Box::new(record.into())));
+    }
+
+    /// Writes a line of the face's own to standard output, behind all that the agent wrote, as soon
+    /// as no run is on.
+    pub fn insert(&self, line: impl Into<Vec<u8>>) {
+        self.control.send(Request::Insert(line.into()));
+    }
+
     /// Where a face can look at any time what the agent is doing.
     pub fn status_cell(&self) -> StatusCell {
         self.status.clone()
@@ -252,6 +274,12 @@ impl Outcome {
     /// Whether the agent delivered its result.
     pub fn is_success(&self) -> bool {
         self.end() == SessionEnd::Success
+    }
+
+    /// How many bytes of the log a reader needed and did not get so far, because another program
+    /// truncated it; 0 where nothing is missing.
+    pub fn missed_bytes(&self) -> u64 {
+        self.source.missed()
     }
 
     /// The agent's id of the session, to resume it by.

@@ -4,21 +4,16 @@
 //! driver's (`driver/relay.rs` in the library): this is a run like any other, except that its words
 //! to the agent are the editor's.
 
+use crate::ask;
 use crate::choice::ChoiceArgs;
 use crate::env::Env;
 use crate::failure::{self, Failure};
-use crate::main_stablehand::PROGRAM;
-use crate::supervise::{self, Format, House, Results, Setup};
+use crate::shell::{Ended, Format, Setup, Shell};
 use stablehand::agent::{Agent, Form};
 use stablehand::config::ConfigError;
-use stablehand::driver::{Approvals, RunReport};
-use stablehand::gate::Attendance;
 use stablehand::keeper::Launch;
-use stablehand::log::Durability;
-use stablehand::session::{Asked, RunPlan, Runs, Start};
-use stablehand_core::Dialect;
+use stablehand::session::{Policy, SessionSpec};
 use stablehand_core::event::SessionEnd;
-use stablehand_core::record::DecisionRecord;
 use stablehand_core::words;
 use std::path::Path;
 
@@ -35,64 +30,35 @@ pub(super) fn main(command: &str, choice: &ChoiceArgs) -> Result<u8, Failure> {
     let name = name_of(&program);
     let agent = Agent::ALL.iter().copied().find(|agent| speaks_as(*agent, &name));
     let name = agent.map_or(name, |agent| agent.name().to_owned());
-    let log_dir = choice.log_dir(&env)?;
-    let leases = env.state().unwrap_or_else(|_| log_dir.clone()).join("leases");
     // The editor chooses the mode, so none is promised.
     let unheld = agent.filter(|agent| !agent.can_be_held(Form::Acp, None));
     if let Some(agent) = unheld.filter(|_| settings.has_policy()) {
         return Err(unruly(agent, settings.found_policy().as_deref()));
     }
-    let approvals = match settings.gate_named(&name)? {
-        // The person at the editor answers, and may take any time.
-        Some(gate) => Approvals::Policy { gate, attendance: Attendance::Person { patience: None } },
-        None => Approvals::Allow,
-    };
+    let policy = settings.gate_named(&name)?.map_or(Policy::Allow, Policy::Rules);
     let launch = Launch {
         program: program.into(),
         args: argv.into_iter().map(Into::into).chain(choice.extra.iter().cloned()).collect(),
         cwd: choice.workspace.clone(),
         ..Launch::default()
     };
-    let mut variables = if choice.keep_env { Vec::new() } else { env.non_interactive() };
-    variables.extend(settings.variables());
     let exit_codes = agent.map_or(&[][..], |agent| agent.row().exit_codes);
-    let start = Start::Relayed { name, launch, exit_codes };
-    let plan = RunPlan {
-        env: variables,
-        approvals,
-        stages: choice.stages(),
-        leases: Some(leases),
-        ..RunPlan::new(start, env.keeper(), choice.limits_of(agent))
-    };
-    // The editor prompts the agent itself.
-    let runs = Runs::new(plan, Some(Asked::default()));
-    let mut house = House::open(&env, &setup(choice, log_dir, &env))?;
-    for text in settings.ignored() {
-        house.log.decide(DecisionRecord::SettingIgnored(text.into()), None);
-    }
-    let ended = house.run(runs);
-    complain(&house, &ended.report);
-    house.close(Ok(supervise::exit_code(&ended)))
-}
-
-fn setup(choice: &ChoiceArgs, log_dir: std::path::PathBuf, env: &Env) -> Setup {
-    Setup {
-        program: PROGRAM,
-        log_dir,
-        format: Format::StreamJson,
-        level: choice.log_level,
-        log_required: false,
-        durability: Durability::Group,
-        verify: false,
-        told_by_face: &["run_ended", "spawn_failed"],
-        dialect: Dialect::Acp,
-        status: false,
-        redaction: choice.redaction(),
-        attendant: None,
-        index: choice.indexes(env),
-        results: Results::New,
-        client: true,
-    }
+    let spec = SessionSpec::relayed(name, launch, exit_codes)
+        .surroundings(choice.surroundings(&env))
+        .keeper(env.keeper())
+        .limits(choice.limits_of(agent))
+        .stages(choice.stages())
+        .policy(policy)
+        // The person at the editor answers, and may take any time.
+        .patience(None)
+        .ignored_settings(settings.ignored().to_vec())
+        .variables(settings.variables())
+        .actor(ask::actor(&env));
+    let setup = Setup { format: Format::StreamJson, client: true, ..Setup::of(choice, &env)? };
+    let mut shell = Shell::start(&env, spec, &setup)?;
+    let ended = shell.wait()?;
+    complain(&shell, &ended);
+    Ok(shell.close(&ended, ended.exit_code()))
 }
 
 /// What the editor chooses cannot be chosen here.
@@ -143,16 +109,16 @@ fn speaks_as(agent: Agent, program: &str) -> bool {
 }
 
 /// Says why it ended, where it did not end well: editors show what is on standard error.
-fn complain(house: &House, report: &RunReport) {
-    if matches!(report.end.end, SessionEnd::Success | SessionEnd::Interrupted) {
+fn complain(shell: &Shell, ended: &Ended) {
+    if matches!(ended.outcome.end(), SessionEnd::Success | SessionEnd::Interrupted) {
         return;
     }
+    let report = &ended.outcome.report;
     let hint = match &report.failure {
         Some(_) => {
             "install it, or give its whole path: --through '/path/to/agent --acp'".to_owned()
         }
-        None => failure::log_hint(&house.log.path()),
+        None => failure::log_hint(&ended.outcome.log),
     };
-    let failure = Failure::new(report.summary()).hint(hint);
-    house.screen.err(failure.message(PROGRAM).as_bytes());
+    shell.tell(&Failure::new(report.summary()).hint(hint));
 }

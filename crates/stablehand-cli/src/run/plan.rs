@@ -1,37 +1,38 @@
 //! From what was typed to what will be done; nothing is touched yet.
 
 use super::RunArgs;
-use crate::ask::Attendant;
+use crate::ask::{self, Attendant};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::input::RunPrompt;
 use crate::manage;
-use stablehand::agent::{self, Agent, PlanRequest, ToolsSeen};
+use stablehand::agent::{self, Agent, ToolsSeen};
 use stablehand::config::Config;
-use stablehand::driver::{Approvals, RunSpec, TerminalRun};
+use stablehand::driver::{RunSpec, TerminalRun};
 use stablehand::keeper::Transport;
-use stablehand::recovery::Tries;
 use stablehand::redact::Redaction;
-use stablehand::session::{AgentStart, RunPlan, Runs, Start};
-use stablehand_core::id::SessionId;
+use stablehand::session::SessionSpec;
 use stablehand_core::time::human;
 use stablehand_policy::settings::variable::shown;
 use std::path::{Path, PathBuf};
 
 /// What will be done.
 #[derive(Debug)]
-pub(super) struct Prepared {
-    pub(super) agent: Agent,
-    /// The runs that it takes.
-    pub(super) runs: Runs,
+pub(super) struct Plan {
+    agent: Agent,
+    /// The session.
+    pub(super) spec: SessionSpec,
+    /// Where its log goes.
     pub(super) log_dir: PathBuf,
     /// Who answers the agent's permission requests.
     pub(super) attendant: Option<Attendant>,
+    /// Whether the agent gets a terminal.
+    pub(super) has_terminal: bool,
     /// What the files say.
-    pub(super) settings: Config,
+    settings: Config,
 }
 
-impl Prepared {
+impl Plan {
     pub(super) fn new(args: &RunArgs, env: &Env, prompt: &RunPrompt) -> Result<Self, Failure> {
         let choice = &args.choice;
         let agent = choice.agent()?;
@@ -41,63 +42,38 @@ impl Prepared {
         let form = args.terminal.form(choice.speaks_acp(agent), gate.is_some() && !choice.hooks)?;
         let asks = gate.is_some() || form.listens() || choice.hooks;
         args.asks.check_asks(asks, agent.name())?;
-        let attendant = args.asks.attendant(gate.clone(), env)?;
+        let attendant = args.asks.attendant(gate, env)?;
         let terminal = args.terminal.wanted(env)?;
-        let mut variables = match (choice.keep_env, terminal) {
-            (true, _) => Vec::new(),
-            (false, None) => env.non_interactive(),
-            (false, Some(_)) => env.at_terminal(),
-        };
-        variables.extend(settings.variables());
-        let request = PlanRequest {
-            resume: None,
-            continue_latest: choice.continue_latest,
-            force: choice.force,
-            asks_always: gate.is_some() && !choice.hooks,
-            mode: choice.mode,
-            form,
-            login: choice.login(agent),
-            model: choice.model.clone(),
-            workspace: choice.workspace.clone(),
-            partial_output: true,
-            mcp: Vec::new(),
-            extra: choice.extra.clone(),
-        };
-        let program = choice.program(agent, env)?;
-        let start = Start::Agent(Box::new(AgentStart { agent, program, request, terminal }));
-        let plan = RunPlan {
-            env: variables,
-            approvals: match (gate, choice.force) {
-                (Some(gate), _) => Approvals::Policy { gate, attendance: attendant.attendance() },
-                (None, true) => Approvals::Allow,
-                (None, false) if attendant.is_there() => {
-                    Approvals::Ask { patience: attendant.patience }
-                }
-                (None, false) => Approvals::Deny,
-            },
-            stages: choice.stages(),
-            // Leases are shared by all runs of a user, wherever they log to.
-            leases: Some(env.state().unwrap_or_else(|_| log_dir.clone()).join("leases")),
-            context: settings.context.text.clone(),
-            continuations: settings.continuations(agent),
-            hooks: choice.hooks.then(|| env.hook_setup()).transpose()?,
-            observe_only: args.observe_only,
-            verify: args.verify,
-            ..RunPlan::new(start, env.keeper(), choice.limits(agent))
-        };
-        let runs = Runs {
-            resume: choice.resume.clone().map(SessionId),
-            tries: Tries { tried: 0, allowed: args.again.retries },
-            continue_prompt: args.again.continue_prompt.clone(),
-            ..Runs::new(plan, Some(prompt.asked()))
-        };
+        let mut around = choice.surroundings(env);
+        if terminal.is_some() && !choice.keep_env {
+            around.non_interactive = env.at_terminal();
+        }
+        let spec = choice
+            .spec(env, agent, &settings, &args.again)?
+            .surroundings(around)
+            .log_dir(&log_dir)
+            .durability(args.log_sync)
+            .log_required(args.log_required)
+            .form(form)
+            .terminal(terminal)
+            .policy(attendant.policy(choice.force))
+            .patience(attendant.session_patience())
+            .observe_only(args.observe_only)
+            .actor(ask::actor(env))
+            .prompt_bytes(prompt.bytes.clone());
+        let has_terminal = terminal.is_some();
         let attendant = Some(attendant).filter(|_| asks);
-        Ok(Prepared { agent, runs, log_dir, attendant, settings })
+        Ok(Plan { agent, spec, log_dir, attendant, has_terminal, settings })
+    }
+
+    /// `--dry-run`: the plan as JSON, for people and programs alike.
+    pub(super) fn print(self, redaction: Option<&Redaction>) -> Result<u8, Failure> {
+        let spec = self.spec.dry_run()?;
+        print(&spec, self.agent, &self.log_dir, &self.settings, redaction)
     }
 }
 
-/// `--dry-run`: the plan as JSON, for people and programs alike.
-pub(super) fn print(
+fn print(
     spec: &RunSpec,
     agent: Agent,
     log_dir: &Path,

@@ -2,7 +2,7 @@
 
 use crate::console;
 use crate::duration;
-use crate::supervise::Format;
+use crate::shell::Format;
 use clap::Parser;
 use stablehand_core::record::Level;
 use std::ffi::OsString;

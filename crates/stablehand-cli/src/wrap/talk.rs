@@ -1,76 +1,81 @@
 //! A conversation: one line, one turn, one log for all of them.
 
-use super::Wrap;
+use super::{WrapArgs, complain};
+use crate::env::Env;
 use crate::failure::Failure;
-use crate::input::{Prompt, Prompts};
-use crate::supervise::{self, Format, House};
-use stablehand::driver::{self, RunReport};
-use stablehand_core::event::SessionEnd;
-use stablehand_core::id::SessionId;
+use crate::input::Prompts;
+use crate::shell::{Follow, Format, Interrupt, Left, Setup, Shell, TurnOver, by_signal};
+use stablehand::session::SessionSpec;
+use stablehand_core::event::{SessionEnd, TurnEnd};
 use stablehand_core::record::PromptAfterHang;
 
+/// The signal of Ctrl-C.
+const SIGINT: i32 = 2;
+
 /// Talks until the input ends.
-pub(super) fn talk(wrap: &Wrap, house: &mut House, first: &str) -> Result<u8, Failure> {
-    let mut prompts = Prompts::open(&wrap.env);
-    let mut waiting = (!first.trim().is_empty()).then(|| first.to_owned());
-    let mut session: Option<SessionId> = None;
+pub(super) fn talk(
+    env: &Env,
+    spec: SessionSpec,
+    setup: &Setup,
+    args: &WrapArgs,
+) -> Result<u8, Failure> {
+    let mut prompts = Prompts::open(env);
+    let first = args.prompt.join(" ");
+    let is_busy = !first.trim().is_empty();
+    let spec = if is_busy { spec.prompt(first) } else { spec };
+    let mut shell = Shell::start(env, spec.conversation(), setup)?;
+    let has_person = prompts.is_terminal();
     let mut hangs = 0;
-    loop {
-        let prompt = match waiting.take() {
-            Some(prompt) => prompt,
-            None => match prompts.next(&house.desk())? {
-                Prompt::Text(prompt) => prompt,
-                Prompt::End => return Ok(0),
-                Prompt::Signal(signal) => return Ok(by_signal(signal)),
-            },
-        };
-        let ended = wrap.turn(house, &prompt, session.as_ref());
-        if ended.signal.is_some() {
-            return Ok(supervise::exit_code(&ended));
+    let after = |shell: &Shell, turn: TurnOver, signal: Option<i32>| match turn.run {
+        SessionEnd::Success => {
+            hangs = 0;
+            Follow::Ask
         }
-        let report = ended.report;
-        // The newest id counts: an agent may continue under another one.
-        session = report.session.clone().filter(SessionId::is_safe_argument).or(session);
-        match report.end.end {
-            SessionEnd::Success => hangs = 0,
-            SessionEnd::Hung => {
-                announce(wrap, house, &report);
-                hangs += 1;
-                if let Some(text) =
-                    wrap.prompt_after_hang.as_ref().filter(|_| hangs <= wrap.max_hang_retries)
-                {
-                    let again = PromptAfterHang {
-                        prompt: text.clone(),
-                        in_a_row: hangs,
-                        text: "using prompt-after-hang".to_owned(),
-                    };
-                    house.log.decide(again, None);
-                    waiting = Some(text.clone());
-                }
-            }
-            // A person who interrupts a turn wants to say something else.
-            SessionEnd::Interrupted if prompts.is_terminal() && report.end.signal == Some(2) => {
-                hangs = 0;
-            }
-            _ => return Ok(driver::exit_code(report.end)),
+        SessionEnd::Hung => {
+            announce(shell, setup.format, &turn.end);
+            hangs += 1;
+            again(shell, args, hangs).map_or(Follow::Ask, Follow::With)
         }
-    }
+        // A person who interrupts a turn wants to say something else.
+        SessionEnd::Interrupted if has_person && signal == Some(SIGINT) => {
+            hangs = 0;
+            Follow::Ask
+        }
+        _ => Follow::Leave,
+    };
+    let left = shell.converse(&mut prompts, is_busy, Interrupt::Pass, after)?;
+    shell.handle().finish();
+    let ended = shell.wait()?;
+    let code = match left {
+        Left::InputEnded => 0,
+        Left::Signal(signal) => by_signal(signal),
+        Left::Over => {
+            complain(&shell, &ended);
+            ended.exit_code()
+        }
+    };
+    Ok(shell.close(&ended, code))
 }
 
-fn by_signal(signal: i32) -> u8 {
-    128u8.saturating_add(u8::try_from(signal).unwrap_or(2))
+/// The prompt for an agent that hung so often in a row, where there is one.
+fn again(shell: &Shell, args: &WrapArgs, hangs: u32) -> Option<String> {
+    let prompt = args.prompt_after_hang.clone().filter(|_| hangs <= args.max_hang_retries)?;
+    let text = "using prompt-after-hang".to_owned();
+    shell.handle().note(PromptAfterHang { prompt: prompt.clone(), in_a_row: hangs, text });
+    Some(prompt)
 }
 
 /// Tells whoever reads standard output that the turn was ended by us.
-fn announce(wrap: &Wrap, house: &mut House, report: &RunReport) {
-    let why = report.verdict.as_ref().map_or("", |verdict| verdict.text.as_str());
-    let line = match wrap.format {
+fn announce(shell: &Shell, format: Format, end: &TurnEnd) {
+    let why = match end {
+        TurnEnd::Stopped { message, .. } => message.as_str(),
+        _ => "",
+    };
+    shell.insert(&match format {
         Format::Text => {
             let why = why.strip_prefix("hang detected: ").unwrap_or(why);
-            format!(
-                "⚠ Hang detected — killed cursor-agent ({})\n",
-                stablehand_core::text::plain(why)
-            )
+            let why = stablehand_core::text::plain(why);
+            format!("⚠ Hang detected — killed cursor-agent ({why})\n")
         }
         Format::StreamJson | Format::Events | Format::Quiet => {
             let event = serde_json::json!({
@@ -78,6 +83,5 @@ fn announce(wrap: &Wrap, house: &mut House, report: &RunReport) {
             });
             format!("{event}\n")
         }
-    };
-    house.insert(&line);
+    });
 }

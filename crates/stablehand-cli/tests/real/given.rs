@@ -2,6 +2,8 @@
 //! the servers of tools that a session has.
 
 use crate::support::for_each_agent;
+use stablehand::agent::Form;
+use stablehand::session::SessionSpec;
 use stablehand_core::mcp::{McpServer, McpTransport};
 use stablehand_core::speak::{Image, Prompt};
 use stablehand_testkit::real::{Real, RealAgent};
@@ -11,19 +13,20 @@ for_each_agent!(an_image, a_server);
 /// One pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/// The others take neither in their own form.
-fn in_acp(real: &Real) -> bool {
-    matches!(real.agent, RealAgent::Gemini | RealAgent::OpenCode)
-}
-
-fn login(real: &Real) -> Option<String> {
-    (real.agent == RealAgent::Gemini).then(|| "gemini-api-key".to_owned())
+/// A session in the protocol in which the agent takes images and servers.
+fn session(real: &Real, scene: &str) -> SessionSpec {
+    let login = (real.agent == RealAgent::Gemini).then(|| "gemini-api-key".to_owned());
+    let session = real.session(scene).login(login);
+    match real.agent {
+        RealAgent::Gemini | RealAgent::OpenCode => session.form(Form::Acp),
+        _ => session,
+    }
 }
 
 fn an_image(real: &Real) {
     let image = Image { mime: "image/png".into(), data: PNG.into(), uri: None };
     let prompt = Prompt { text: "What is this?".into(), images: vec![image] };
-    let session = real.session("hello").acp(in_acp(real)).login(login(real)).prompt(prompt);
+    let session = session(real, "hello").prompt(prompt);
     let outcome = session.start().unwrap().wait().unwrap();
     assert!(outcome.is_success(), "{:?}\n{}", outcome.report, real.env.log_tail());
     let log = std::fs::read_to_string(&outcome.log).unwrap();
@@ -44,8 +47,8 @@ fn a_server(real: &Real) {
     };
     let server = McpServer { name: "barn".into(), transport };
     // Some do not wait for their servers.
-    let session = real.session("slow").acp(in_acp(real)).login(login(real));
-    let session = session.mcp_servers(vec![server]).prompt("Say hello.").start().unwrap();
+    let session = session(real, "slow").mcp_servers(vec![server]);
+    let session = session.prompt("Say hello.").start().unwrap();
     let outcome = session.wait().unwrap();
     assert!(outcome.is_success(), "{:?}\n{}", outcome.report, real.env.log_tail());
     assert_eq!(std::fs::read_to_string(&mark).unwrap_or_default(), "s3cret oats");

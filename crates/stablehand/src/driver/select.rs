@@ -211,6 +211,7 @@ impl Driver<'_> {
                 Request::Dump => self.dump(),
                 Request::ReaderGone => self.stop_for_lost_reader(),
                 Request::Resize(size) => self.resize_terminal(size),
+                Request::Note(record) => self.log.decide(*record, None),
                 request => self.serve_talk(request),
             }
         }

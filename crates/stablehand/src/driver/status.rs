@@ -22,6 +22,11 @@ impl StatusSlot {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// No run is on.
+    pub(crate) fn clear(&self) {
+        self.set(None);
+    }
+
     fn set(&self, line: Option<StatusLine>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = line;
     }

@@ -464,7 +464,7 @@ impl Driver<'_> {
     /// Whether a request can be served now; a prompt waits for its turn.
     pub(super) fn can_serve(&self, request: &Request) -> bool {
         match (request, &self.talk) {
-            (Request::Prompt(_) | Request::Finish, None) => false,
+            (Request::Prompt(_) | Request::Finish, None) | (Request::Insert(_), _) => false,
             // In the order in which they came: a prompt before the end is a prompt.
             (Request::Prompt(_) | Request::Finish, Some(talk)) => {
                 !talk.turn && self.prompt.is_open()
@@ -498,7 +498,12 @@ impl Driver<'_> {
                 self.log.decide(RuleWritten { id, rule: Some(rule), text }, None);
             }
             Request::NobodyThere => self.left_alone(),
-            Request::Stop { .. } | Request::Dump | Request::ReaderGone | Request::Resize(_) => {}
+            Request::Stop { .. }
+            | Request::Dump
+            | Request::ReaderGone
+            | Request::Insert(_)
+            | Request::Note(_)
+            | Request::Resize(_) => {}
         }
     }
 

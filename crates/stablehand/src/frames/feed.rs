@@ -26,6 +26,10 @@ pub(crate) struct Feed {
     pub(super) past: Vec<Past>,
     state: Mutex<Ring>,
     changed: Condvar,
+    /// The thread has read everything that there was.
+    caught_up: Condvar,
+    /// The leading subscriber has taken some.
+    room: Condvar,
     started: OnceLock<io::Result<()>>,
 }
 
@@ -42,6 +46,10 @@ pub(super) struct Ring {
     frames: VecDeque<Arc<Frame>>,
     /// How many frames there were before the first one that is kept.
     dropped: u64,
+    /// How far the log was read.
+    read: u64,
+    /// The number of the frame that the leading subscriber wants next, where there is one.
+    leader: Option<u64>,
     /// No frame comes any more.
     pub(super) ended: bool,
     wakers: HashMap<u64, Waker>,
@@ -61,6 +69,8 @@ impl Feed {
         let state = Ring {
             frames: VecDeque::new(),
             dropped: 0,
+            read: 0,
+            leader: None,
             ended: false,
             wakers: HashMap::new(),
             subscribers: 0,
@@ -71,6 +81,8 @@ impl Feed {
             past,
             state: Mutex::new(state),
             changed: Condvar::new(),
+            caught_up: Condvar::new(),
+            room: Condvar::new(),
             started: OnceLock::new(),
         })
     }
@@ -87,6 +99,12 @@ impl Feed {
     /// Reads the log that is being written from its beginning.
     pub(super) fn reader(&self) -> FrameReader {
         FrameReader::new(self.log.tail(0), &self.how)
+    }
+
+    /// The subscriber at whose pace frames are made wants this one next; none where it is gone.
+    pub(super) fn lead(&self, next: Option<u64>) {
+        self.ring().leader = next;
+        self.room.notify_all();
     }
 
     /// Returns true if the session has that log.
@@ -108,6 +126,15 @@ impl Feed {
     /// The log that is being written.
     pub(super) fn log(&self) -> LogId {
         self.how.log
+    }
+
+    /// Waits until the thread has read the log up to `position`, where there is one, but no longer
+    /// than `bound`.
+    pub(crate) fn wait_until_read(&self, position: u64, bound: Duration) {
+        if matches!(self.started.get(), Some(Ok(()))) {
+            let is_behind = |ring: &mut Ring| ring.read < position && !ring.ended;
+            let _late = self.caught_up.wait_timeout_while(self.ring(), bound, is_behind);
+        }
     }
 
     /// Starts the thread with the first subscriber.
@@ -134,6 +161,10 @@ impl Feed {
             if !made.is_empty() {
                 self.push(&mut made);
             }
+            if let Ok(Fill::UpToDate) = filled {
+                self.ring().read = reader.tail().position();
+                self.caught_up.notify_all();
+            }
             match filled {
                 Ok(Fill::Grew) => {}
                 Ok(Fill::Lost(bytes)) => reader.tail().count_missed(bytes),
@@ -143,16 +174,23 @@ impl Feed {
         }
         let mut ring = self.ring();
         ring.ended = true;
+        self.caught_up.notify_all();
         self.notify(&mut ring);
     }
 
     fn push(&self, made: &mut Vec<Arc<Frame>>) {
+        let mut made = made.drain(..);
         let mut ring = self.ring();
-        ring.frames.extend(made.drain(..));
-        let excess = ring.frames.len().saturating_sub(RING);
-        ring.frames.drain(..excess);
-        ring.dropped += excess as u64;
-        self.notify(&mut ring);
+        while made.len() > 0 {
+            let waited = self.room.wait_while(ring, |ring| ring.room() == 0);
+            ring = waited.unwrap_or_else(PoisonError::into_inner);
+            let room = ring.room();
+            ring.frames.extend(made.by_ref().take(room));
+            let excess = ring.frames.len().saturating_sub(RING);
+            ring.frames.drain(..excess);
+            ring.dropped += excess as u64;
+            self.notify(&mut ring);
+        }
     }
 
     fn notify(&self, ring: &mut Ring) {
@@ -164,6 +202,12 @@ impl Feed {
 }
 
 impl Ring {
+    /// How many frames may come before the leading subscriber has taken some.
+    fn room(&self) -> usize {
+        let ahead = self.leader.map_or(0, |next| self.count().saturating_sub(next));
+        RING.saturating_sub(usize::try_from(ahead).unwrap_or(RING))
+    }
+
     /// How many frames there were so far.
     pub(super) fn count(&self) -> u64 {
         self.dropped + self.frames.len() as u64

@@ -37,6 +37,8 @@ pub struct Subscription {
     ready: VecDeque<Arc<Frame>>,
     /// Events up to this one were given before.
     after: Option<Cursor>,
+    /// Whether the frames are made at its pace.
+    leads: bool,
 }
 
 /// Where the next frame comes from.
@@ -75,7 +77,17 @@ impl Subscription {
                 Place::Past(past.unwrap_or(feed.past.len()), None)
             }
         };
-        Subscription { feed, number, place, ready: VecDeque::new(), after }
+        Subscription { feed, number, place, ready: VecDeque::new(), after, leads: false }
+    }
+
+    /// Has the frames made at the pace of this subscriber, which then never reads the log a second
+    /// time, and misses nothing while the disk is full. For the one view that a session is for:
+    /// other subscribers of this process get no frame before it does.
+    #[must_use]
+    pub fn leading(mut self) -> Subscription {
+        self.leads = true;
+        self.feed.lead(Some(0));
+        self
     }
 
     /// The next frame, where one is there already.
@@ -110,6 +122,9 @@ impl Subscription {
             Place::Log(reader, count) => {
                 let mut read = Vec::new();
                 let filled = reader.fill(&mut read);
+                if let Ok(Fill::Lost(bytes)) = filled {
+                    reader.tail().count_missed(bytes);
+                }
                 *count += read.len() as u64;
                 let count = *count;
                 self.keep(read);
@@ -145,6 +160,9 @@ impl Subscription {
                 }
                 drop(ring);
                 *next += taken.len() as u64;
+                if self.leads {
+                    self.feed.lead(Some(*next));
+                }
                 self.keep(taken);
                 Look::Found
             }
@@ -224,5 +242,8 @@ impl Stream for Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         self.feed.ring().forget(self.number);
+        if self.leads {
+            self.feed.lead(None);
+        }
     }
 }

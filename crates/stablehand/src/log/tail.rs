@@ -280,6 +280,11 @@ impl LogSource {
         self.0.state().finished
     }
 
+    /// How many bytes readers needed and did not get.
+    pub fn missed(&self) -> u64 {
+        self.0.missed()
+    }
+
     /// How far it has been written.
     pub fn end(&self) -> u64 {
         self.0.end()

@@ -1,26 +1,23 @@
-//! What is wanted of a session, and starting it.
+//! What is wanted of a session: its builder. Starting it is [`super::start`]'s.
 
-use super::plan::{AgentStart, RunPlan, Start};
-use super::runs::{AllRuns, Asked, Runs};
-use super::{Handle, Session, turns};
-use crate::agent::{Agent, Form, Mode, PlanError, PlanRequest};
+use super::plan::TerminalWish;
+use super::runs::Asked;
+use crate::agent::{Agent, ExitMeaning, Form, Mode, PlanError, PlanRequest};
 use crate::continuation::Continuations;
-use crate::control;
-use crate::driver::{Approvals, Faces, Stages, StatusCell};
-use crate::frames::{Feed, How, Past};
-use crate::gate::{Attendance, Gate};
+use crate::driver::Stages;
+use crate::frames::Past;
+use crate::gate::Gate;
 use crate::hooks::{HookError, HookSetup};
-use crate::host::ControlSocket;
-use crate::keeper::KeeperProgram;
-use crate::log::{Durability, Listener, Log, LogError, LogOptions};
-use crate::recovery::{CONTINUE_PROMPT, Tries};
+use crate::keeper::{KeeperProgram, Launch};
+use crate::lease::LeaseError;
+use crate::log::{Durability, LogError};
+use crate::recovery::CONTINUE_PROMPT;
 use crate::redact::Redaction;
-use crate::surroundings::{Surroundings, is_initialised};
+use crate::surroundings::Surroundings;
 use stablehand_core::actor::{Actor, ActorKind};
 use stablehand_core::id::{SessionId, SessionKey};
 use stablehand_core::mcp::McpServer;
 use stablehand_core::monitor::Limits;
-use stablehand_core::record::{DecisionRecord, Level};
 use stablehand_core::speak::Prompt;
 use std::ffi::OsString;
 use std::io;
@@ -90,6 +87,9 @@ pub enum StartError {
         /// Which agent.
         agent: &'static str,
     },
+    /// Another run has the session that is to be resumed.
+    #[error(transparent)]
+    Taken(#[from] LeaseError),
     /// The log cannot be made.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -102,46 +102,78 @@ pub enum StartError {
 #[derive(Clone, Debug)]
 #[must_use = "nothing happens until `start`"]
 pub struct SessionSpec {
-    agent: Agent,
-    prompt: Option<Prompt>,
-    conversation: bool,
-    policy: Policy,
-    patience: Option<Duration>,
-    program: Option<PathBuf>,
-    request: PlanRequest,
-    acp: bool,
-    limits: Option<Limits>,
-    stages: Stages,
-    log_dir: Option<PathBuf>,
-    keeper: Option<KeeperProgram>,
-    env: Vec<(OsString, Option<OsString>)>,
-    surroundings: Option<Surroundings>,
-    context: Option<String>,
-    continuations: Continuations,
-    warnings: Vec<String>,
-    redaction: Option<Redaction>,
-    hooks: Option<HookSetup>,
-    retries: u32,
-    continue_prompt: String,
-    key: SessionKey,
-    by: Actor,
-    past: Option<Vec<Past>>,
+    pub(super) subject: Subject,
+    pub(super) prompt: Option<Asked>,
+    pub(super) conversation: bool,
+    pub(super) policy: Policy,
+    pub(super) patience: Option<Duration>,
+    pub(super) program: Option<PathBuf>,
+    pub(super) request: PlanRequest,
+    pub(super) form: Option<Form>,
+    pub(super) terminal: Option<TerminalWish>,
+    pub(super) limits: Option<Limits>,
+    pub(super) stages: Stages,
+    pub(super) log_dir: Option<PathBuf>,
+    pub(super) log_prefix: String,
+    pub(super) durability: Durability,
+    pub(super) log_required: bool,
+    pub(super) keeper: Option<KeeperProgram>,
+    pub(super) env: Vec<(OsString, Option<OsString>)>,
+    pub(super) surroundings: Option<Surroundings>,
+    pub(super) context: Option<String>,
+    pub(super) continuations: Continuations,
+    pub(super) warnings: Vec<String>,
+    pub(super) redaction: Option<Redaction>,
+    pub(super) hooks: Option<HookSetup>,
+    pub(super) retries: u32,
+    pub(super) continue_prompt: String,
+    pub(super) observe_only: bool,
+    pub(super) verify: bool,
+    pub(super) key: SessionKey,
+    pub(super) by: Actor,
+    pub(super) past: Option<Vec<Past>>,
+}
+
+/// What a session runs.
+#[derive(Clone, Debug)]
+pub(super) enum Subject {
+    /// An agent by its row, to which we speak.
+    Agent(Agent),
+    /// A command to which a client of its own speaks the Agent Client Protocol.
+    Relayed { name: String, launch: Launch, exit_codes: &'static [ExitMeaning] },
 }
 
 impl SessionSpec {
     pub(super) fn new(agent: Agent) -> Self {
+        SessionSpec::of(Subject::Agent(agent))
+    }
+
+    /// A session with a command that speaks the Agent Client Protocol to a client of its own. The
+    /// client's side is [`Faces::client`](crate::driver::Faces::client) and standard output.
+    pub fn relayed(name: String, launch: Launch, exit_codes: &'static [ExitMeaning]) -> Self {
+        // The client prompts the agent itself.
+        let asked = Some(Asked::default());
+        let subject = Subject::Relayed { name, launch, exit_codes };
+        SessionSpec { prompt: asked, ..SessionSpec::of(subject) }
+    }
+
+    fn of(subject: Subject) -> Self {
         SessionSpec {
-            agent,
+            subject,
             prompt: None,
             conversation: false,
             policy: Policy::default(),
             patience: Some(PATIENCE),
             program: None,
             request: PlanRequest { partial_output: true, ..PlanRequest::default() },
-            acp: false,
+            form: None,
+            terminal: None,
             limits: None,
             stages: Stages::default(),
             log_dir: None,
+            log_prefix: "stablehand".to_owned(),
+            durability: Durability::Group,
+            log_required: false,
             keeper: None,
             env: Vec::new(),
             surroundings: None,
@@ -152,6 +184,8 @@ impl SessionSpec {
             hooks: None,
             retries: 0,
             continue_prompt: CONTINUE_PROMPT.to_owned(),
+            observe_only: false,
+            verify: false,
             key: crate::new_session_key(),
             by: ActorKind::Program.into(),
             past: None,
@@ -184,7 +218,13 @@ impl SessionSpec {
 
     /// The first prompt. Without [`SessionSpec::conversation`] it is the only one.
     pub fn prompt(mut self, prompt: impl Into<Prompt>) -> Self {
-        self.prompt = Some(prompt.into());
+        self.prompt = Some(prompt.into().into());
+        self
+    }
+
+    /// The same in bytes that need not be text, such as those of a pipe.
+    pub fn prompt_bytes(mut self, bytes: Vec<u8>) -> Self {
+        self.prompt = Some(Asked { bytes, images: Vec::new() });
         self
     }
 
@@ -213,9 +253,23 @@ impl SessionSpec {
         self
     }
 
-    /// Speaks the Agent Client Protocol with the agent, where it can, and not its own.
-    pub fn acp(mut self, wanted: bool) -> Self {
-        self.acp = wanted;
+    /// How we speak with the agent. Where it is not set: both ways on its pipes where the agent can
+    /// and has no hooks, else one prompt a process.
+    pub fn form(mut self, form: Form) -> Self {
+        self.form = Some(form);
+        self
+    }
+
+    /// Gives the agent a terminal instead of pipes, and its interactive form.
+    pub fn terminal(mut self, wish: Option<TerminalWish>) -> Self {
+        self.terminal = wish;
+        self
+    }
+
+    /// Whether the agent writes its texts in pieces, as they come, where it can; it does unless it is
+    /// told otherwise.
+    pub fn partial_output(mut self, wanted: bool) -> Self {
+        self.request.partial_output = wanted;
         self
     }
 
@@ -281,6 +335,15 @@ impl SessionSpec {
         self
     }
 
+    /// Several of them; a variable without a value is taken away.
+    pub fn variables(
+        mut self,
+        variables: impl IntoIterator<Item = (OsString, Option<OsString>)>,
+    ) -> Self {
+        self.env.extend(variables);
+        self
+    }
+
     /// What the agent is told before the first prompt, where the session is a new one; see
     /// [`crate::context::read`].
     pub fn context(mut self, context: Option<String>) -> Self {
@@ -343,6 +406,37 @@ impl SessionSpec {
         self
     }
 
+    /// The name with which the log's file begins, and which its first record gives as our program's.
+    pub fn log_prefix(mut self, program: &str) -> Self {
+        program.clone_into(&mut self.log_prefix);
+        self
+    }
+
+    /// When records reach the disk itself; in groups where it is not set.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Stops the agent when the log cannot be written.
+    pub fn log_required(mut self, required: bool) -> Self {
+        self.log_required = required;
+        self
+    }
+
+    /// Judges and puts on record what would have been done, but stops nothing.
+    pub fn observe_only(mut self, wanted: bool) -> Self {
+        self.observe_only = wanted;
+        self
+    }
+
+    /// Compares what was read with what was passed on and logged, by SHA-256, after each run
+    /// ([`Outcome::verified`](super::Outcome::verified)).
+    pub fn verify(mut self, wanted: bool) -> Self {
+        self.verify = wanted;
+        self
+    }
+
     /// The program that is started as keeper; this one where nobody says otherwise.
     pub fn keeper(mut self, keeper: KeeperProgram) -> Self {
         self.keeper = Some(keeper);
@@ -369,186 +463,5 @@ impl SessionSpec {
     pub fn redact(mut self, redaction: impl Into<Redaction>) -> Self {
         self.redaction = Some(redaction.into());
         self
-    }
-
-    /// Starts the session on a thread of its own. Whether the agent itself could be started shows
-    /// in the events and the outcome.
-    pub fn start(self) -> Result<Session, StartError> {
-        self.begin(None)
-    }
-
-    /// The same, and `listener` is told of every decision from `level` on as it is logged; it must
-    /// not wait.
-    pub fn start_with_listener(
-        self,
-        level: Level,
-        listener: Listener,
-    ) -> Result<Session, StartError> {
-        self.begin(Some((level, listener)))
-    }
-
-    fn begin(mut self, listener: Option<(Level, Listener)>) -> Result<Session, StartError> {
-        if self.prompt.is_none() && !self.conversation {
-            return Err(StartError::NoPrompt);
-        }
-        let around = self.surroundings.take().unwrap_or_else(Surroundings::read);
-        let keeper = match self.keeper.take() {
-            Some(keeper) => keeper,
-            None if is_initialised() => around.keeper().ok_or(StartError::NotInitialised)?,
-            None => return Err(StartError::NotInitialised),
-        };
-        let folder = self.log_dir.take();
-        let folder = folder.or_else(|| around.state.as_ref().map(|state| state.join("logs")));
-        let folder = folder.ok_or(StartError::NoPlaceForLog)?;
-        let leases = around.state.as_ref().unwrap_or(&folder).join("leases");
-        let mut warnings = std::mem::take(&mut self.warnings);
-        warnings.extend(self.drop_servers());
-        let redaction = self.redaction.take();
-        let control_folder = folder.clone();
-        let options = LogOptions {
-            folder,
-            prefix: "stablehand".to_owned(),
-            durability: Durability::Group,
-            required: false,
-        };
-        let (key, by) = (self.key, self.by.clone());
-        let past = self.past.take();
-        let waits_for_prompt = past.is_some();
-        let runs = Runs { waits_for_prompt, ..self.runs(keeper, leases, around)? };
-        let dialect = runs.plan.dialect();
-        let mut log = Log::open(options, key, dialect, redaction.clone(), listener)?;
-        for text in warnings {
-            log.decide(DecisionRecord::SettingIgnored(text.into()), None);
-        }
-        log.flush();
-        let (control, requests) = control::control().map_err(StartError::System)?;
-        // A session that cannot be spoken to from outside is one all the same.
-        let socket = ControlSocket::open(&control_folder, key, control.clone()).ok();
-        let how = How { log: log.id(), dialect, redaction };
-        let feed = Feed::new(log.source(), how, past.unwrap_or_default());
-        let status = StatusCell::default();
-        let mut faces = Faces { status: Some(status.clone()), ..Faces::default() };
-        let path = log.path_cell();
-        let thread = std::thread::Builder::new()
-            .name("stablehand-session".into())
-            .spawn(move || {
-                let AllRuns { report, .. } = runs.all(&mut log, &mut faces, &requests, &mut ());
-                turns::end_session(report.end, &mut log);
-                drop(socket);
-                let missed = log.missed();
-                log.end();
-                (report, missed)
-            })
-            .map_err(StartError::System)?;
-        Ok(Session {
-            handle: Handle { control, status, by },
-            events: None,
-            thread: Some(thread),
-            feed,
-            log: path,
-            key,
-        })
-    }
-
-    /// How the agent is spoken with.
-    fn form(&self) -> Form {
-        let row = self.agent.row();
-        match (self.acp || row.speaks_only_acp(), &row.two_way) {
-            (true, _) => Form::Acp,
-            // Whoever has hooks is asked by them, and need not ask in another way too.
-            (false, Some(_)) if self.hooks.is_none() => Form::TwoWay,
-            (false, _) => Form::OneTurn,
-        }
-    }
-
-    /// Takes away the servers that the agent does not take; whoever says so himself is asked later.
-    fn drop_servers(&mut self) -> Vec<String> {
-        let form = self.form();
-        if form == Form::Acp {
-            return Vec::new();
-        }
-        let (agent, takes) = (self.agent.name(), self.agent.takes_mcp(form));
-        let dropped = self.request.mcp.extract_if(.., |server| !takes.takes(&server.transport));
-        let refused = |server: McpServer| {
-            let (name, word) = (server.name, server.transport.word());
-            format!("{agent} takes no MCP server over {word}, so it has not got `{name}`")
-        };
-        dropped.map(refused).collect()
-    }
-
-    fn runs(
-        self,
-        keeper: KeeperProgram,
-        leases: PathBuf,
-        around: Surroundings,
-    ) -> Result<Runs, StartError> {
-        let row = self.agent.row();
-        let form = self.form();
-        let program = match self.program {
-            Some(program) => program,
-            None if row.is_built_in() => {
-                return Err(StartError::NoProgram { agent: row.name });
-            }
-            None => self.agent.find(around.path.as_deref(), form)?,
-        };
-        let can_talk = form.listens();
-        let mut request = self.request;
-        request.form = form;
-        request.force |= matches!(self.policy, Policy::Allow) && !can_talk;
-        let ruled = matches!(self.policy, Policy::Rules(_));
-        request.asks_always = ruled && self.hooks.is_none();
-        let can_be_held = can_talk && self.agent.can_be_held(form, request.mode);
-        if request.asks_always && !can_be_held {
-            return Err(StartError::Unruly { agent: row.name });
-        }
-        let has_images = self.prompt.as_ref().is_some_and(|prompt| !prompt.images.is_empty());
-        if has_images && !self.agent.takes_images(form) {
-            return Err(StartError::NoImages { agent: row.name });
-        }
-        let mut limits = self.limits.unwrap_or_else(|| {
-            let mut limits = Limits::modern();
-            self.agent.adjust(&mut limits);
-            limits
-        });
-        if let Some(model) = &request.model {
-            limits = limits.for_model(model);
-        }
-        let mut env = around.non_interactive;
-        env.extend(self.env);
-        let resume = request.resume.take();
-        let start = AgentStart { agent: self.agent, program, request, terminal: None };
-        let plan = RunPlan {
-            env,
-            approvals: match self.policy {
-                Policy::Deny => Approvals::Deny,
-                Policy::Allow => Approvals::Allow,
-                Policy::Ask => Approvals::Ask { patience: self.patience },
-                Policy::Rules(gate) => Approvals::Policy {
-                    gate,
-                    attendance: match self.patience {
-                        Some(Duration::ZERO) => Attendance::Nobody,
-                        patience => Attendance::Person { patience },
-                    },
-                },
-            },
-            stages: self.stages,
-            leases: Some(leases),
-            context: self.context,
-            continuations: self.continuations,
-            hooks: self.hooks,
-            stays: self.conversation,
-            ..RunPlan::new(Start::Agent(Box::new(start)), keeper, limits)
-        };
-        let runs = Runs {
-            resume,
-            conversation: self.conversation,
-            tries: Tries { tried: 0, allowed: self.retries },
-            continue_prompt: self.continue_prompt,
-            by: self.by,
-            ..Runs::new(plan, self.prompt.map(Asked::from))
-        };
-        // Refused now rather than on a thread that nobody looks at.
-        runs.spec(&Asked::default())?;
-        Ok(runs)
     }
 }

@@ -22,38 +22,38 @@ use std::time::Duration;
 
 /// What the runs of a session have in common.
 #[derive(Clone, Debug)]
-pub struct RunPlan {
+pub(super) struct RunPlan {
     /// What is started.
-    pub start: Start,
+    pub(super) start: Start,
     /// Variables for the agent; none takes one away.
-    pub env: Vec<(OsString, Option<OsString>)>,
+    pub(super) env: Vec<(OsString, Option<OsString>)>,
     /// How our keeper is started.
-    pub keeper: KeeperProgram,
+    pub(super) keeper: KeeperProgram,
     /// What becomes of the agent's permission requests.
-    pub approvals: Approvals,
+    pub(super) approvals: Approvals,
     /// When silence is too long.
-    pub limits: Limits,
+    pub(super) limits: Limits,
     /// How an agent is stopped.
-    pub stages: Stages,
+    pub(super) stages: Stages,
     /// Where the leases of sessions are kept; none are taken without.
-    pub leases: Option<PathBuf>,
+    pub(super) leases: Option<PathBuf>,
     /// The context that a new session gets before its first prompt.
-    pub context: Option<String>,
+    pub(super) context: Option<String>,
     /// When the agent is told to go on after a turn that ended well.
-    pub continuations: Continuations,
+    pub(super) continuations: Continuations,
     /// How its hooks reach us, where they are to.
-    pub hooks: Option<HookSetup>,
+    pub(super) hooks: Option<HookSetup>,
     /// Whether one process takes several prompts, where the agent can.
-    pub stays: bool,
+    pub(super) stays: bool,
     /// Judge, write the verdicts down, and stop nothing.
-    pub observe_only: bool,
+    pub(super) observe_only: bool,
     /// Keep a digest of what is read.
-    pub verify: bool,
+    pub(super) verify: bool,
 }
 
 /// What is started.
 #[derive(Clone, Debug)]
-pub enum Start {
+pub(super) enum Start {
     /// An agent that we know, by its row.
     Agent(Box<AgentStart>),
     /// A command whose own client speaks the Agent Client Protocol to it.
@@ -69,15 +69,15 @@ pub enum Start {
 
 /// An agent that we know.
 #[derive(Clone, Debug)]
-pub struct AgentStart {
+pub(super) struct AgentStart {
     /// Which one.
-    pub agent: Agent,
+    pub(super) agent: Agent,
     /// Its program.
-    pub program: PathBuf,
+    pub(super) program: PathBuf,
     /// How it is asked to work. The session to resume is an argument of [`RunPlan::spec`].
-    pub request: PlanRequest,
+    pub(super) request: PlanRequest,
     /// The terminal that it gets instead of pipes.
-    pub terminal: Option<TerminalWish>,
+    pub(super) terminal: Option<TerminalWish>,
 }
 
 /// A terminal for an agent.
@@ -94,7 +94,7 @@ pub struct TerminalWish {
 impl RunPlan {
     /// Plans runs that deny what the agent asks, take one turn, and have neither context nor hooks;
     /// the fields say what else is wanted.
-    pub fn new(start: Start, keeper: KeeperProgram, limits: Limits) -> RunPlan {
+    pub(super) fn new(start: Start, keeper: KeeperProgram, limits: Limits) -> RunPlan {
         RunPlan {
             start,
             env: Vec::new(),
@@ -113,7 +113,7 @@ impl RunPlan {
     }
 
     /// How the agent's output is read.
-    pub fn dialect(&self) -> Dialect {
+    pub(super) fn dialect(&self) -> Dialect {
         match &self.start {
             Start::Relayed { .. } => Dialect::Acp,
             Start::Agent(start) if start.terminal.is_some() => Dialect::Terminal,
@@ -129,7 +129,7 @@ impl RunPlan {
     }
 
     /// One run: this prompt, in a new session or in that one.
-    pub fn spec(
+    pub(super) fn spec(
         &self,
         prompt: &[u8],
         images: &[Image],

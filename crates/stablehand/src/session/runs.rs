@@ -3,6 +3,7 @@
 use super::again::Again;
 use super::build::StartError;
 use super::plan::{RunPlan, Start};
+use super::settle;
 use super::turns::{self, Turns};
 use crate::clock::unix_now;
 use crate::control::{Refused, Request, Requests, TurnRequest};
@@ -14,44 +15,44 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand_core::actor::{Actor, ActorKind};
 use stablehand_core::event::{SessionEnd, TurnEnd};
 use stablehand_core::id::{SessionId, TurnId};
-use stablehand_core::record::{DecisionRecord, SignalReceived};
+use stablehand_core::record::{DecisionRecord, SignalReceived, Verified};
 use stablehand_core::speak::{Image, Prompt};
 
 /// The runs of one session: as many as its turns, retries and continuations need.
 #[derive(Debug)]
-pub struct Runs {
+pub(super) struct Runs {
     /// What they have in common.
-    pub plan: RunPlan,
+    pub(super) plan: RunPlan,
     /// The session that the next one continues.
-    pub resume: Option<SessionId>,
+    pub(super) resume: Option<SessionId>,
     /// The first prompt, where it is known before the agent is started.
-    pub prompt: Option<Asked>,
+    pub(super) prompt: Option<Asked>,
     /// The turn of the first prompt.
-    pub turn: TurnId,
+    pub(super) turn: TurnId,
     /// Who gives the first prompt.
-    pub by: Actor,
+    pub(super) by: Actor,
     /// Whether further prompts may come.
-    pub conversation: bool,
+    pub(super) conversation: bool,
     /// Whether an agent that listens is not started before there is a prompt either.
-    pub waits_for_prompt: bool,
+    pub(super) waits_for_prompt: bool,
     /// How often the turn that is on was tried again, and may be.
-    pub tries: Tries,
+    pub(super) tries: Tries,
     /// The prompt with which a run is resumed that may have changed something.
-    pub continue_prompt: String,
+    pub(super) continue_prompt: String,
 }
 
 /// What an agent is asked. Unlike a [`Prompt`] it need not be text: it may come from a pipe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub(super) struct Asked {
     /// The words.
-    pub bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// What the agent is shown with them.
-    pub images: Vec<Image>,
+    pub(super) images: Vec<Image>,
 }
 
 impl Asked {
     /// Returns true if there is nothing to ask.
-    pub fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.bytes.is_empty() && self.images.is_empty()
     }
 }
@@ -62,36 +63,19 @@ impl From<Prompt> for Asked {
     }
 }
 
-/// Called before and after each run, on the thread that runs it.
-pub trait Between {
-    /// A run begins.
-    fn begins(&mut self, _log: &Log, _faces: &mut Faces) {}
-
-    /// A run is over. Returns the signal that somebody sent meanwhile, which ends the session.
-    fn ended(
-        &mut self,
-        _report: &RunReport,
-        _log: &mut Log,
-        _faces: &mut Faces,
-        _requests: &Requests,
-    ) -> Option<i32> {
-        None
-    }
-}
-
-impl Between for () {}
-
 /// How the runs of a session ended.
 #[derive(Debug)]
-pub struct AllRuns {
+pub(super) struct AllRuns {
     /// The last one.
-    pub report: RunReport,
-    /// The signal that ended the session between two runs, or after the last one.
-    pub signal: Option<i32>,
+    pub(super) report: RunReport,
+    /// The signal that ended the wait for slow readers behind a run.
+    pub(super) signal: Option<i32>,
+    /// How the bytes of each run compared, where that was asked for.
+    pub(super) verified: Vec<Verified>,
 }
 
 /// What comes after a run.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Next {
     Prompt(TurnRequest),
     End,
@@ -99,7 +83,7 @@ enum Next {
 
 impl Runs {
     /// Plans one turn that is not tried again; the fields say what else is wanted.
-    pub fn new(plan: RunPlan, prompt: Option<Asked>) -> Runs {
+    pub(super) fn new(plan: RunPlan, prompt: Option<Asked>) -> Runs {
         Runs {
             plan,
             resume: None,
@@ -114,41 +98,37 @@ impl Runs {
     }
 
     /// Runs until the session is over, on this thread.
-    pub fn all(
-        mut self,
-        log: &mut Log,
-        faces: &mut Faces,
-        requests: &Requests,
-        between: &mut dyn Between,
-    ) -> AllRuns {
+    pub(super) fn all(mut self, log: &mut Log, faces: &mut Faces, requests: &Requests) -> AllRuns {
         if !self.conversation {
             requests.board().refuse_prompts(Refused::OneTurn);
         }
         let mut turns = Turns::new(requests.board().clone());
-        let ended = self.run_all(log, faces, requests, between, &mut turns);
-        turns.end(turns::end_of(&ended.report), log);
+        let mut verified = Vec::new();
+        let (report, signal) = self.run_all(log, faces, requests, &mut turns, &mut verified);
+        turns.end(turns::end_of(&report), log);
         for request in requests.close() {
             turns::end_waiting(&request, log);
         }
-        ended
+        AllRuns { report, signal, verified }
     }
 
+    /// The last run, and the signal that ended the wait behind it.
     fn run_all(
         &mut self,
         log: &mut Log,
         faces: &mut Faces,
         requests: &Requests,
-        between: &mut dyn Between,
         turns: &mut Turns,
-    ) -> AllRuns {
-        let over = |report| AllRuns { report, signal: None };
+        verified: &mut Vec<Verified>,
+    ) -> (RunReport, Option<i32>) {
+        let over = |report| (report, None);
         let mut prompt = self.prompt.take();
         // The turn that the next run begins with; none where it goes on with one.
         let mut turn =
             prompt.as_ref().filter(|asked| !asked.is_empty()).map(|_| (self.turn, self.by.clone()));
         // An agent that takes one turn a process is not started before there is one.
         if prompt.is_none() && (self.waits_for_prompt || !self.listens()) {
-            match wait_for_prompt(requests, log) {
+            match wait_for_prompt(requests, log, faces) {
                 Next::Prompt(next) => {
                     turn = Some((next.turn, next.by));
                     prompt = Some(next.prompt.into());
@@ -162,7 +142,10 @@ impl Runs {
             let Ok(spec) = self.spec(&prompt_now) else {
                 return over(RunReport::without_run(SessionEnd::Internal));
             };
-            between.begins(log, faces);
+            let began = log.position();
+            if let Some(sink) = &mut faces.stdout {
+                sink.restart_count();
+            }
             if let Some((turn, by)) = turn.take() {
                 log.set_time(unix_now());
                 turns.begin(turn, &by, &prompt_now.bytes, &spec.run, log);
@@ -171,8 +154,15 @@ impl Runs {
             if !report.again && report.continued.is_none() {
                 turns.end(turns::end_of(&report), log);
             }
-            if let Some(signal) = between.ended(&report, log, faces, requests) {
-                return AllRuns { report, signal: Some(signal) };
+            if let Some(status) = &faces.status {
+                status.clear();
+            }
+            let signal = settle::settle(&report, log, faces, requests);
+            if self.plan.verify {
+                verified.push(settle::verify(&report, began, log, faces));
+            }
+            if signal.is_some() {
+                return (report, signal);
             }
             // A process that was to stay and did not is started again with the next prompt, like one
             // that takes a single turn.
@@ -191,7 +181,7 @@ impl Runs {
             }
             self.tries.tried = 0;
             let finished = self.listens() && report.finished;
-            let is_last = !self.conversation || finished || is_final(&report);
+            let is_last = !self.conversation || finished || self.is_final(&report);
             if is_last && continued.is_none() {
                 return over(report);
             }
@@ -203,7 +193,7 @@ impl Runs {
                 prompt = Some(Prompt::from(continued.prompt).into());
                 continue;
             }
-            match wait_for_prompt(requests, log) {
+            match wait_for_prompt(requests, log, faces) {
                 Next::Prompt(next) => {
                     turn = Some((next.turn, next.by));
                     prompt = Some(next.prompt.into());
@@ -227,17 +217,19 @@ impl Runs {
     }
 
     /// The run for this prompt.
-    pub fn spec(&self, prompt: &Asked) -> Result<RunSpec, StartError> {
+    pub(super) fn spec(&self, prompt: &Asked) -> Result<RunSpec, StartError> {
         self.plan.spec(&prompt.bytes, &prompt.images, self.resume.clone(), self.tries)
     }
 
     /// Refuses early where another run has the session that is to be continued; the driver takes the
     /// lease itself.
-    pub fn check_lease(&self) -> Result<(), LeaseError> {
+    pub(super) fn check_lease(&self) -> Result<(), LeaseError> {
         if let (Some(session), Some(leases)) = (&self.resume, &self.plan.leases)
             && let Start::Agent(start) = &self.plan.start
+            && let Err(error @ LeaseError::Taken { .. }) =
+                Lease::take(leases, start.agent.name(), session)
         {
-            drop(Lease::take(leases, start.agent.name(), session)?);
+            return Err(error);
         }
         Ok(())
     }
@@ -254,26 +246,27 @@ impl Runs {
     pub(super) fn continue_in(&mut self, session: SessionId) {
         self.resume = Some(session);
     }
-}
 
-/// Whether no prompt can follow. A turn that failed, hung or was cancelled can be followed by
-/// another; a process that cannot be started, or a stop by somebody's wish, cannot.
-fn is_final(report: &RunReport) -> bool {
-    match report.end.end {
-        SessionEnd::SpawnFailed | SessionEnd::Internal | SessionEnd::ReaderGone => true,
-        // Without a signal it was a turn that somebody cancelled, and so with an interrupt.
-        SessionEnd::Interrupted => report.end.signal.is_some_and(|signal| signal != 2),
-        SessionEnd::Success
-        | SessionEnd::AgentError
-        | SessionEnd::NoResult
-        | SessionEnd::Truncated
-        | SessionEnd::Hung
-        | SessionEnd::LimitReached => report.session.is_none(),
+    /// Returns true if no prompt can follow. A turn that failed, hung or was cancelled can be followed
+    /// by another; a process that cannot be started, or a stop by somebody's wish, cannot. Where the
+    /// agent never named its session, only one that hung can: nothing was said that would be lost.
+    fn is_final(&self, report: &RunReport) -> bool {
+        match report.end.end {
+            SessionEnd::SpawnFailed | SessionEnd::Internal | SessionEnd::ReaderGone => true,
+            // Without a signal it was a turn that somebody cancelled, and so with an interrupt.
+            SessionEnd::Interrupted => report.end.signal.is_some_and(|signal| signal != 2),
+            SessionEnd::Hung => false,
+            SessionEnd::Success
+            | SessionEnd::AgentError
+            | SessionEnd::NoResult
+            | SessionEnd::Truncated
+            | SessionEnd::LimitReached => report.session.is_none() && self.resume.is_none(),
+        }
     }
 }
 
 /// Waits for what comes next; a conversation may wait for ever.
-fn wait_for_prompt(requests: &Requests, log: &mut Log) -> Next {
+fn wait_for_prompt(requests: &Requests, log: &mut Log, faces: &mut Faces) -> Next {
     loop {
         match requests.next() {
             Some(Request::Prompt(request)) => return Next::Prompt(request),
@@ -283,6 +276,15 @@ fn wait_for_prompt(requests: &Requests, log: &mut Log) -> Next {
                 return Next::End;
             }
             Some(Request::Finish | Request::ReaderGone) => return Next::End,
+            Some(Request::Note(record)) => {
+                log.set_time(unix_now());
+                log.decide(*record, None);
+            }
+            Some(Request::Insert(line)) => {
+                if let Some(sink) = &mut faces.stdout {
+                    sink.insert(&line);
+                }
+            }
             // There is no turn to cancel and no question to answer.
             Some(
                 Request::Cancel { .. }

@@ -101,7 +101,7 @@ pub(crate) fn end_of(report: &RunReport) -> TurnEnd {
 }
 
 /// Puts the end of the session on record: its last event.
-pub fn end_session(ending: Ending, log: &mut Log) {
+pub(super) fn end_session(ending: Ending, log: &mut Log) {
     let event = EventKind::SessionEnded {
         end: ending.end,
         ended_by: ending.by,

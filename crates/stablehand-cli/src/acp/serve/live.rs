@@ -10,14 +10,12 @@ use super::worker::Word;
 use crate::console;
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
-use crate::settings;
-use crate::talk;
 use agent_client_protocol::v1::schema::{Error, StopReason};
 use serde_json::json;
 use stablehand::agent::Mode;
 use stablehand::control::Refused;
 use stablehand::gate::Gate;
-use stablehand::session::{Handle, Policy, Session};
+use stablehand::session::{Attach, Handle, Policy, Session};
 use stablehand::tree;
 use stablehand_core::Event;
 use stablehand_core::actor::Actor;
@@ -101,8 +99,11 @@ impl Live {
             None => Policy::Deny,
         };
         // The editor's person answers when he likes; meanwhile no limit runs.
-        let builder = house.again.apply(talk::builder(&choice, &house.env, policy)?);
-        let builder = settings::apply(&held, builder, agent)
+        let builder = choice
+            .spec(&house.env, agent, &held, &house.again)?
+            .log_dir(choice.log_dir(&house.env)?)
+            .conversation()
+            .policy(policy)
             .patience(None)
             .actor(Actor::person("acp"))
             .mcp_servers(start.servers.clone());
@@ -112,7 +113,8 @@ impl Live {
         };
         let told = &["run_ended", "approval_resolved", "spawn_failed"];
         let listener = console::listener(PROGRAM, house.screen.clone(), told);
-        let session = builder.start_with_listener(choice.log_level, listener)?;
+        let listener = Some((choice.log_level, listener));
+        let session = builder.start_with(Attach { listener, ..Attach::default() })?;
         let filler = choice.indexes(&house.env).then(|| Filler::start(&session.log()));
         let events = session.subscribe(stablehand::From::Start);
         let flow = Arc::clone(&house.flow);

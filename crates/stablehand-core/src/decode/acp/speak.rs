@@ -149,7 +149,7 @@ impl AcpSpeaker {
             self.opening.mcp.iter().partition(|server| self.takes.takes(&server.transport));
         let refused = |server: &McpServer| {
             let (name, word) = (&server.name, server.transport.word());
-            format!("the agent takes no MCP server over {word}, so it has not got `{name}`")
+            format!("skipping MCP server `{name}`: the agent does not support MCP over {word}")
         };
         self.left_out.extend(not.into_iter().map(refused));
         let mut params = json!({
