@@ -7,7 +7,7 @@ use crate::agent::{Agent, Form, Mode, PlanError, PlanRequest};
 use crate::continuation::Continuations;
 use crate::control;
 use crate::driver::{Approvals, Faces, Stages, StatusCell};
-use crate::frames::{Feed, How, Past};
+use crate::frames::{Checkpoints, Feed, How, Past};
 use crate::gate::{Attendance, Gate};
 use crate::hooks::{HookError, HookSetup};
 use crate::host::ControlSocket;
@@ -424,7 +424,8 @@ impl SessionSpec {
         let (control, requests) = control::control().map_err(StartError::System)?;
         // A session that cannot be spoken to from outside is one all the same.
         let socket = ControlSocket::open(&control_folder, key, control.clone()).ok();
-        let how = How { log: log.id(), dialect, redaction };
+        let checkpoints = Some(Checkpoints::beside(&control_folder));
+        let how = How { log: log.id(), dialect, redaction, checkpoints };
         let feed = Feed::new(log.source(), how, past.unwrap_or_default());
         let status = StatusCell::default();
         let mut faces = Faces { status: Some(status.clone()), ..Faces::default() };
