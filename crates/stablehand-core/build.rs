@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 /// Versions of dependencies, where the crate is built in its workspace.
 const LOCK: &str = "../../Cargo.lock";
 
-#[expect(clippy::print_stdout, reason = "a build script speaks to Cargo on its standard output")]
 #[expect(clippy::disallowed_methods, reason = "the build script is no part of the crate")]
 fn main() -> Result<(), Box<dyn Error>> {
     let mut files = vec![PathBuf::from("Cargo.toml")];

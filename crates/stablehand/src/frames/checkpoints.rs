@@ -124,13 +124,19 @@ impl CheckpointFile {
         offset >= self.due
     }
 
-    /// Bytes of the log are gone: its offsets are no longer those of the file.
+    /// Makes no further checkpoints. Where bytes of the log are gone, its offsets are no longer those of
+    /// the file.
     pub(super) fn stop(&mut self) {
         self.due = u64::MAX;
     }
 
     /// Saves a reader that stands at this offset, where a record begins.
     pub(super) fn save(&mut self, offset: u64, reader: &EventReader) {
+        // A decoder puts together what the log has in pieces. A secret that was cut in two is not found
+        // in a log that is redacted, and would stand whole in the state.
+        if reader.log().header().redacted_raw {
+            return self.stop();
+        }
         // In the middle of a line in parts; soon there is another record.
         let Some(state) = reader.save() else { return };
         self.due = offset + self.place.every_bytes;
