@@ -73,7 +73,8 @@ impl<S: Show> Redacting<S> {
     }
 
     /// Returns true if what follows is redacted as if nothing had come before it, whatever the
-    /// redactor.
+    /// redactor. A reader that begins there redacts as one that has read everything, so every state
+    /// that is kept between two events has to be looked at here.
     pub(crate) fn is_fresh(&self) -> bool {
         self.waiting.is_none() && self.stderr.is_fresh() && self.flows.values().all(Flow::is_fresh)
     }

@@ -47,7 +47,6 @@ pub(super) struct CheckpointFile {
     log: LogSource,
     /// The next checkpoint is made at the first record from here on.
     due: u64,
-    file: Option<File>,
 }
 
 /// One line of the file.
@@ -92,7 +91,6 @@ impl Checkpoints {
             id,
             log,
             due: self.every_bytes,
-            file: None,
         }
     }
 }
@@ -150,28 +148,21 @@ impl CheckpointFile {
 
     /// Appends a line, unless another reader of this or another process was here before.
     fn append(&mut self, offset: u64, line: &[u8]) -> io::Result<()> {
-        let file = match self.file.take() {
-            Some(file) => file,
-            None => self.open()?,
-        };
+        let file = self.open()?;
+        // It is unlocked when it is closed.
         file.try_lock()?;
-        let appended = last(&file, u64::MAX).and_then(|last| {
-            let (end, before) = last.map_or((0, 0), |(end, last)| (end, last.offset));
-            let apart = self.place.every_bytes.max(self.place.share * line.len() as u64);
-            let next = before.saturating_add(apart);
-            if offset < next {
-                self.due = next;
-                return Ok(());
-            }
-            // A process that died while it wrote left a line without its end.
-            if file.metadata()?.len() > end {
-                file.set_len(end)?;
-            }
-            (&file).write_all(line)
-        });
-        file.unlock()?;
-        self.file = Some(file);
-        appended
+        let (end, before) = last(&file, u64::MAX)?.map_or((0, 0), |(end, last)| (end, last.offset));
+        let apart = self.place.every_bytes.max(self.place.share * line.len() as u64);
+        let next = before.saturating_add(apart);
+        if offset < next {
+            self.due = next;
+            return Ok(());
+        }
+        // A process that died while it wrote left a line without its end.
+        if file.metadata()?.len() > end {
+            file.set_len(end)?;
+        }
+        (&file).write_all(line)
     }
 
     /// Opens the file to be written; where it is new, those of other versions go.
