@@ -24,6 +24,9 @@ use crate::hook::{HookAnswers, Hooks};
 use crate::json::{Object, Scan};
 use crate::line::Line;
 use crate::speak::{Opening, Speak};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 
 pub use acp::{AcpDecoder, AcpQuestion, AcpRelay, AcpRequest, AcpSpeaker, ClientWord};
 pub use claude::{ClaudeDecoder, ClaudeSpeaker};
@@ -70,6 +73,9 @@ pub trait Decode: Send {
     fn as_terminal(&mut self) -> Option<&mut TerminalDecoder> {
         None
     }
+
+    /// Returns the state as JSON for [`Dialect::restore`]; `None` if this decoder cannot be restored.
+    fn save(&self) -> Option<Box<RawValue>>;
 }
 
 /// What there is to know of one dialect, and of the agent that speaks it: a row of the table. What a
@@ -88,6 +94,9 @@ trait DialectRow {
 
     /// Makes a fresh decoder.
     fn decoder() -> Box<dyn Decode>;
+
+    /// Makes a decoder that goes on from what [`Decode::save`] gave.
+    fn restore(state: &RawValue) -> Option<Box<dyn Decode>>;
 
     /// Makes the speaker, where the agent listens.
     fn speaker(_opening: &Opening) -> Option<Box<dyn Speak>> {
@@ -143,6 +152,13 @@ macro_rules! dialects {
             pub fn decoder(self) -> Box<dyn Decode> {
                 match self {
                     $(Dialect::$dialect => <$row>::decoder(),)*
+                }
+            }
+
+            /// A decoder that goes on from what [`Decode::save`] gave in the same version of this crate.
+            pub fn restore(self, state: &RawValue) -> Option<Box<dyn Decode>> {
+                match self {
+                    $(Dialect::$dialect => <$row>::restore(state),)*
                 }
             }
 
@@ -216,6 +232,24 @@ impl Dialect {
     pub fn by_name(name: &str) -> Option<Dialect> {
         Self::ALL.iter().copied().find(|dialect| dialect.name() == name)
     }
+}
+
+impl Serialize for Dialect {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Dialect {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(from)?;
+        Dialect::by_name(&name).ok_or_else(|| D::Error::custom("no dialect has that name"))
+    }
+}
+
+/// Reads the state of a decoder, for a row.
+fn restored<D: Decode + DeserializeOwned + 'static>(state: &RawValue) -> Option<Box<dyn Decode>> {
+    Some(Box::new(serde_json::from_str::<D>(state.get()).ok()?))
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub mod monitor;
 pub mod record;
 pub mod redact;
 pub mod replay;
+mod saved;
 pub mod speak;
 pub mod terminal;
 pub mod text;

@@ -5,7 +5,10 @@
 //! one hands its records in.
 
 mod hooked;
+mod saved;
 mod session;
+
+pub use saved::STATE_VERSION;
 
 use crate::decode::{Decode, Depth, Dialect};
 use crate::event::{Event, EventKind, Origin};

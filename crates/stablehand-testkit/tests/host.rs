@@ -139,6 +139,72 @@ fn a_subscriber_that_stands_still_gets_everything_later() {
     assert_eq!(texts(&late), texts(&all));
 }
 
+/// Where the process works that is to be killed: this test binary, started once more.
+const KILLED: &str = "STABLEHAND_TEST_HOST_TO_BE_KILLED";
+
+/// Runs a session that says much, and follows it, until somebody ends this process.
+fn be_killed(place: &Path) {
+    let host = Host::new(place.join("logs"));
+    let script = "read-stdin\ninit s1\nevents tool 20000 block\nhang\n";
+    let key = host.start(spec(Agent::Cursor, place, script).prompt("go")).unwrap();
+    let _the_end = host.subscribe(key, From::Start).unwrap().count();
+}
+
+/// The other process; it does not outlive a test that fails.
+struct Owner(std::process::Child);
+
+impl Owner {
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+#[test]
+fn a_cursor_is_found_again_after_kill_9() {
+    if let Some(place) = std::env::var_os(KILLED) {
+        return be_killed(Path::new(&place));
+    }
+    let place = tempfile::tempdir().unwrap();
+    let logs = place.path().join("logs");
+    let mut owner = Owner(
+        std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_cursor_is_found_again_after_kill_9"])
+            .env(KILLED, place.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let saved = || {
+        let files = std::fs::read_dir(logs.join("checkpoints")).into_iter().flatten().flatten();
+        let texts = files.map(|file| std::fs::read_to_string(file.path()).unwrap());
+        texts.map(|text| text.lines().count()).sum::<usize>()
+    };
+    wait_for("checkpoints", || saved() > 5);
+    owner.kill();
+    let host = Host::new(&logs);
+    let key = host.list(&Filter::default())[0].key;
+    wait_for("the end of the session", || state_of(&host, key) == Some(SessionState::Over));
+    let all: Vec<_> = host.subscribe(key, From::Start).unwrap().collect();
+    let texts = |frames: &[Arc<Frame>]| -> Vec<(Cursor, String)> {
+        frames.iter().map(|it| (it.cursor, it.json().to_owned())).collect()
+    };
+    for at in [all.len() / 3, all.len() / 2, all.len() - 2] {
+        let rest = host.subscribe(key, From::After(all[at].cursor)).unwrap();
+        assert!(texts(&rest.collect::<Vec<_>>()) == texts(&all[at + 1..]), "after {at}");
+    }
+    let record = place.path().join("record");
+    wait_for("the end of the tree", || {
+        stablehand_testkit::census::living("no such marker", &record).is_empty()
+    });
+}
+
 #[test]
 fn the_first_answer_wins_and_the_others_learn_who_gave_it() {
     let place = tempfile::tempdir().unwrap();

@@ -3,13 +3,17 @@
 //! One thread per session decodes its log once and redacts once; every subscriber gets the same
 //! [`Frame`]s. The newest frames are in a ring. A subscriber that is further behind reads the log
 //! itself until it has caught up with the ring, so it never misses one, and nobody waits for it. A
-//! [`Cursor`] says where a subscriber is, also to another process and after a restart.
+//! [`Cursor`] says where a subscriber is, also to another process and after a restart. Checkpoints of
+//! the decoder are kept beside the log, so that a cursor is found without reading all that stands
+//! before it.
 
+mod checkpoints;
 mod cursor;
 mod feed;
 mod reader;
 mod subscription;
 
+pub(crate) use checkpoints::Checkpoints;
 pub use cursor::{Cursor, CursorError};
 pub(crate) use feed::{Feed, Past};
 pub(crate) use reader::How;
@@ -41,3 +45,6 @@ impl Frame {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

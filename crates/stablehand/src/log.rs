@@ -20,7 +20,7 @@ mod path;
 mod sync;
 mod tail;
 
-pub use file::{LogError, Writer};
+pub use file::{LogError, Writer, remove};
 pub use glance::{Glance, LogEnd, LogKind, glance};
 pub use path::PathCell;
 pub use sync::Durability;

@@ -72,6 +72,13 @@ impl<S: Show> Redacting<S> {
         self.inner.pause()
     }
 
+    /// Returns true if what follows is redacted as if nothing had come before it, whatever the
+    /// redactor. A reader that begins there redacts as one that has read everything, so every state
+    /// that is kept between two events has to be looked at here.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.waiting.is_none() && self.stderr.is_fresh() && self.flows.values().all(Flow::is_fresh)
+    }
+
     /// The face that it redacts for.
     pub(crate) fn inner_mut(&mut self) -> &mut S {
         &mut self.inner

@@ -141,7 +141,7 @@ fn carry_out(plan: &mut Plan) {
             plan.staying.push((known, Reason::Running));
             continue;
         }
-        match std::fs::remove_file(&known.path) {
+        match stablehand::log::remove(&known.path) {
             Ok(()) => plan.going.push(known),
             Err(error) => {
                 fresh::say(&format!("WARN failed to remove `{}`: {error}", known.path.display()));

@@ -26,6 +26,7 @@ use crate::json::{Object, Value};
 use crate::line::Line;
 use calls::Calls;
 use question::id_text;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 pub use relay::{AcpRelay, ClientWord};
@@ -38,7 +39,7 @@ pub(super) use dialect::AcpDialect;
 const AUTH_REQUIRED: i64 = -32000;
 
 /// Reads what an agent writes that speaks ACP.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct AcpDecoder {
     stream: Stream,
     calls: Calls,
@@ -61,7 +62,7 @@ pub struct AcpDecoder {
 const MOST_OVERHEARD: usize = 1024;
 
 /// What a client wants of the agent, as far as the answer does not say it.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 enum Wish {
     /// A turn, of the session with this digest.
     Turn(u64),

@@ -39,6 +39,8 @@ use calls::{Beside, Calls};
 use ending::RequestError;
 use fields::Fields;
 use hook::ClaudeHooks;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use system::Told;
 use text::{Ids, Sink, Texts};
 use transcript::ClaudeTranscript;
@@ -56,14 +58,16 @@ const EXCERPT: usize = 200;
 const SCRATCH: usize = 256 << 10;
 
 /// Reads Claude Code's stream.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ClaudeDecoder {
+    #[serde(skip, default = "flavor::claude")]
     flavor: &'static Flavor,
     ids: Ids,
     texts: Texts,
     calls: Calls,
     background: Background,
     /// The session id as it stands on the line, to compare without unescaping.
+    #[serde(with = "crate::saved::bytes")]
     session: Vec<u8>,
     in_turn: bool,
     /// The agent said that somebody interrupted it.
@@ -72,8 +76,10 @@ pub struct ClaudeDecoder {
     error: Option<RequestError>,
     /// The running total of the cost.
     cost: f64,
+    #[serde(skip)]
     last_type: LineType,
     /// Text of the block at hand; kept to be used again.
+    #[serde(skip)]
     scratch: Vec<u8>,
 }
 
@@ -105,6 +111,10 @@ impl Decode for ClaudeDecoder {
     fn last_type(&self) -> &str {
         self.last_type.as_str()
     }
+
+    fn save(&self) -> Option<Box<RawValue>> {
+        to_raw_value(self).ok()
+    }
 }
 
 impl ClaudeDecoder {
@@ -124,6 +134,11 @@ impl ClaudeDecoder {
             last_type: LineType::default(),
             scratch: Vec::new(),
         }
+    }
+
+    /// The same decoder for an agent that writes the same stream.
+    pub(super) fn with(self, flavor: &'static Flavor) -> Self {
+        ClaudeDecoder { flavor, ..self }
     }
 
     /// A line that is too long to be held: what it is shows at its beginning.

@@ -26,6 +26,8 @@ use crate::event::{EventKind, NoticeLevel, TurnEnd, Unrecognized};
 use crate::json::{self, Object, Scan, Value};
 use crate::line::{Line, Part};
 use crate::text::{excerpt, plain};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use thread::{Phase, Thread, usage};
 use transcript::CodexTranscript;
 use wire::{Kind, Wire, said};
@@ -39,10 +41,11 @@ pub(super) use dialect::{CodexAppDialect, CodexDialect};
 const EXCERPT: usize = 200;
 
 /// Reads the stream of `codex exec --json`.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CodexDecoder {
     thread: Thread,
     /// The type of the last line, and that of its item: UTF-8, which is shown where somebody asks.
+    #[serde(skip)]
     last_type: Vec<u8>,
 }
 
@@ -68,6 +71,10 @@ impl Decode for CodexDecoder {
 
     fn last_type(&self) -> &str {
         words(&self.last_type)
+    }
+
+    fn save(&self) -> Option<Box<RawValue>> {
+        to_raw_value(self).ok()
     }
 }
 

@@ -17,18 +17,20 @@ use crate::event::{
 };
 use crate::json::{Object, Value};
 use crate::line::Line;
+use serde::{Deserialize, Serialize};
 use text::Streamed;
 
 pub(super) use dialect::CopilotDialect;
 
 /// Reads Copilot CLI's stream.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CopilotDecoder {
     stream: Stream,
     message: Streamed,
     reasoning: Streamed,
     /// The model that answers, as its calls name it, as it stands on the line; the line that names
     /// the session does not name it.
+    #[serde(with = "crate::saved::bytes")]
     model: Vec<u8>,
     /// The last error of the turn: the result has only an exit code.
     error: Option<TurnEnd>,

@@ -31,6 +31,8 @@ use calls::Calls;
 use fields::Fields;
 use hook::CursorHooks;
 use quick::{Piece, Quick};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use text::{Ids, Messages, OpenText};
 
 pub(super) use dialect::CursorDialect;
@@ -42,18 +44,21 @@ const EXCERPT: usize = 200;
 const SCRATCH: usize = 256 << 10;
 
 /// Reads Cursor's stream.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CursorDecoder {
     ids: Ids,
     messages: Messages,
     reasoning: OpenText,
     calls: Calls,
     /// The session id as it stands on the line, to compare without unescaping.
+    #[serde(with = "crate::saved::bytes")]
     session: Vec<u8>,
     quick: Quick,
     in_turn: bool,
+    #[serde(skip)]
     last_type: LineType,
     /// Text of the line at hand; kept to be used again.
+    #[serde(skip)]
     scratch: Vec<u8>,
     /// Digest of the last plan that was told, since it comes both as a question and as a tool.
     last_plan: u64,
@@ -96,6 +101,10 @@ impl Decode for CursorDecoder {
 
     fn last_type(&self) -> &str {
         self.last_type.as_str()
+    }
+
+    fn save(&self) -> Option<Box<RawValue>> {
+        to_raw_value(self).ok()
     }
 }
 

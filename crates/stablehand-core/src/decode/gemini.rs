@@ -18,12 +18,13 @@ use crate::json::{Object, Value};
 use crate::line::{Line, Part};
 use fields::Fields;
 use hook::GeminiHooks;
+use serde::{Deserialize, Serialize};
 use transcript::GeminiTranscript;
 
 pub(super) use dialect::GeminiDialect;
 
 /// Reads Gemini CLI's stream.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct GeminiDecoder {
     stream: Stream,
     /// The last error of the turn: a failed result may leave the words to it.

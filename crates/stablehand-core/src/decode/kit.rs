@@ -28,6 +28,8 @@ use crate::id::{ItemId, SessionId};
 use crate::json::{self, Object, Scan, Value};
 use crate::line::{Line, Part};
 use crate::text::{excerpt, plain};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 
 /// How many characters of a line that was not understood are shown.
 const EXCERPT: usize = 200;
@@ -36,15 +38,17 @@ const EXCERPT: usize = 200;
 const NOISE: usize = 4096;
 
 /// The state of one stream.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Stream {
     pub(super) ids: Ids,
     pub(super) message: OpenText,
     pub(super) reasoning: OpenText,
     pub(super) calls: Calls,
     /// The session id as it stands on the line, to compare without unescaping.
+    #[serde(with = "crate::saved::bytes")]
     session: Vec<u8>,
     pub(super) in_turn: bool,
+    #[serde(skip)]
     pub(super) last_type: LineType,
 }
 
@@ -70,7 +74,7 @@ pub(super) trait Objects {
     );
 }
 
-impl<D: Objects + Send> Decode for D {
+impl<D: Objects + Serialize + Send> Decode for D {
     #[inline]
     fn line(&mut self, line: &Line<'_>, scan: &Scan<'_>, depth: Depth, out: &mut Vec<EventKind>) {
         match (line.part, scan) {
@@ -95,6 +99,10 @@ impl<D: Objects + Send> Decode for D {
 
     fn overhear(&mut self, object: &Object<'_>) {
         Objects::overhear(self, object);
+    }
+
+    fn save(&self) -> Option<Box<RawValue>> {
+        to_raw_value(self).ok()
     }
 }
 

@@ -15,6 +15,7 @@ use crate::id::digest64;
 use crate::json::{Object, Value};
 use crate::line::Line;
 use crate::text::excerpt;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use tools::Part as ToolPart;
 use transcript::OpenCodeTranscript;
@@ -25,7 +26,7 @@ pub(super) use dialect::OpenCodeDialect;
 const PARTS: usize = 64;
 
 /// Reads OpenCode's stream.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct OpenCodeDecoder {
     stream: Stream,
     /// Digests of the ids of the last parts that were told.

@@ -8,6 +8,7 @@ mod dialect;
 
 use super::claude::{ClaudeDecoder, Flavor, Reads, Row, row};
 use crate::event::ToolKind;
+use serde_json::value::RawValue;
 
 pub(super) use dialect::QwenDialect;
 
@@ -22,6 +23,12 @@ const QWEN: Flavor = Flavor {
 /// A fresh decoder.
 fn decoder() -> ClaudeDecoder {
     ClaudeDecoder::of(&QWEN)
+}
+
+/// A decoder that goes on from a state of another one.
+fn restored(state: &RawValue) -> Option<ClaudeDecoder> {
+    let decoder: ClaudeDecoder = serde_json::from_str(state.get()).ok()?;
+    Some(decoder.with(&QWEN))
 }
 
 /// The result of a command is a list of facts: `Command`, `Directory`, `Output`, `Error`,

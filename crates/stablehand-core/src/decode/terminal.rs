@@ -12,6 +12,7 @@ use crate::event::{EventKind, TextRole};
 use crate::json::Scan;
 use crate::line::Line;
 use crate::terminal::{Teller, Terminal, TerminalSize};
+use serde_json::value::RawValue;
 
 /// So many rows may wait above the screen before they are told without a look from outside.
 const MOST_WAITING: usize = 400;
@@ -75,6 +76,10 @@ impl DialectRow for TerminalDialect {
     fn decoder() -> Box<dyn Decode> {
         Box::new(TerminalDecoder::default())
     }
+
+    fn restore(_state: &RawValue) -> Option<Box<dyn Decode>> {
+        None
+    }
 }
 
 impl Decode for TerminalDecoder {
@@ -100,6 +105,12 @@ impl Decode for TerminalDecoder {
 
     fn as_terminal(&mut self) -> Option<&mut TerminalDecoder> {
         Some(self)
+    }
+
+    /// `vt100` gives what its screen shows, not all that the next bytes depend on (its scrollback,
+    /// and a control sequence that is not complete), so a terminal is read from the beginning.
+    fn save(&self) -> Option<Box<RawValue>> {
+        None
     }
 }
 

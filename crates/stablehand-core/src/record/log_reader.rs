@@ -5,12 +5,13 @@
 
 use super::{DecisionKind, DecisionRecord, FORMAT, LogOpened, Record};
 use crate::decode::Dialect;
+use serde::{Deserialize, Serialize};
 
 /// Reads the lines of one log in order.
 ///
 /// The dialect is the default one until a header names another: what damage has put before the header,
 /// and a log without one, are read as well as they can be.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LogReader {
     dialect: Dialect,
     header: LogOpened,

@@ -240,6 +240,11 @@ impl Reader {
         self.overflow = false;
     }
 
+    /// Returns true if no line is left unfinished.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty() && !self.overflow
+    }
+
     /// Takes a part; gives the line when it is complete, with whether it had to be cut at `limit`.
     pub fn join(&mut self, bytes: &[u8], last: bool, limit: usize) -> Option<(Vec<u8>, bool)> {
         let room = limit.saturating_sub(self.parts.len());

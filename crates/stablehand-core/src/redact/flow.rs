@@ -53,6 +53,12 @@ impl Flow {
         !self.held.is_empty()
     }
 
+    /// Returns true if what follows is redacted as if it were the beginning of the text: the last
+    /// line is complete, and no private key is open. It holds for every redactor alike.
+    pub fn is_fresh(&self) -> bool {
+        self.context.is_empty() && self.held.is_empty() && !self.in_key && !self.marked
+    }
+
     /// Gives what was held back, although more may follow; what follows is still seen beside it.
     pub fn release(&mut self, redactor: &Redactor) -> String {
         let mut out = String::new();
@@ -131,6 +137,11 @@ impl Lines {
         }
         self.in_key = key::is_opened_by(line);
         redactor.redact(line)
+    }
+
+    /// Returns true if no private key is open.
+    pub fn is_fresh(&self) -> bool {
+        !self.in_key
     }
 
     /// The same for bytes, of which some may be no text.

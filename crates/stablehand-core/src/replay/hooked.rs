@@ -7,6 +7,7 @@ use crate::decode::Dialect;
 use crate::event::{EventKind, Item, ItemBody};
 use crate::hook::{AgentMoment, Heard, OtherAgent};
 use crate::id::ItemId;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::VecDeque;
 
@@ -17,7 +18,7 @@ const MOST_AGENTS: usize = 256;
 const FIRST: u64 = 1 << 32;
 
 /// Makes items of what hooks tell.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Hooked {
     items: u64,
     /// The stream shows what the model thinks.
@@ -27,7 +28,7 @@ pub(super) struct Hooked {
 }
 
 /// Another agent at work.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Open {
     id: Option<String>,
     /// What it is to do.

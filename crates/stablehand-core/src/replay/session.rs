@@ -9,13 +9,14 @@
 use crate::event::{EventKind, ItemBody, Origin, Tokens, Tool, TurnEnd, Usage};
 use crate::id::TurnId;
 use crate::record::{DecisionKind, DecisionRecord};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// So many calls and questions are remembered for their details.
 const MOST: usize = 64;
 
 /// What a session is known to be at, as far as its events depend on it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SessionView {
     /// The records of this run say when turns begin and end.
     turns: bool,
@@ -30,7 +31,7 @@ pub(super) struct SessionView {
 }
 
 /// What the agent reported in the turn that is on.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Reported {
     text: Option<String>,
     usage: Option<Usage>,

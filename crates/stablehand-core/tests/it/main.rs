@@ -9,5 +9,6 @@ mod redact;
 mod replay;
 #[cfg(feature = "schema")]
 mod schema;
+mod seek;
 mod shape;
 mod transcripts;

@@ -8,9 +8,10 @@ use uuid::Uuid;
 
 /// Where an event stands: in which log, at which record, and which event of that record it is.
 ///
-/// Cursors of one session are ordered as its events are. They hold over restarts, and also when a
-/// newer version reads more or fewer events from the same record. The text form is short and safe in
-/// a URL or a header, such as the `Last-Event-ID` of an event stream.
+/// Cursors of one session are ordered as its events are, while `seq` begins again in each of its
+/// logs. They hold over restarts, and also when a newer version reads more or fewer events from the
+/// same record. The text form is short and safe in a URL or a header, such as the `Last-Event-ID` of
+/// an event stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cursor {
     /// The log; those of one session sort by the time at which they were opened.

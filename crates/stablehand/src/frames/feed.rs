@@ -5,7 +5,6 @@ use super::{Cursor, Frame};
 use crate::log::{Fill, LogSource};
 use stablehand_core::id::LogId;
 use std::collections::{HashMap, VecDeque};
-use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
@@ -30,7 +29,8 @@ pub(crate) struct Feed {
     caught_up: Condvar,
     /// The leading subscriber has taken some.
     room: Condvar,
-    started: OnceLock<io::Result<()>>,
+    /// Whether the thread could be started.
+    started: OnceLock<bool>,
 }
 
 /// A log of the session that is complete.
@@ -44,7 +44,9 @@ pub(crate) struct Past {
 #[derive(Debug)]
 pub(super) struct Ring {
     frames: VecDeque<Arc<Frame>>,
-    /// How many frames there were before the first one that is kept.
+    /// The ring has every frame behind this position; `None` is the beginning of the log.
+    since: Option<Cursor>,
+    /// How many frames it had before the first one that is kept.
     dropped: u64,
     /// How far the log was read.
     read: u64,
@@ -57,9 +59,9 @@ pub(super) struct Ring {
 }
 
 impl Past {
-    /// Reads it from the beginning.
-    pub(super) fn reader(&self) -> FrameReader {
-        FrameReader::new(self.log.tail(0), &self.how)
+    /// Reads what comes after a cursor; from the beginning where it is of another log, or none.
+    pub(super) fn reader(&self, after: Option<Cursor>) -> FrameReader {
+        FrameReader::new(&self.log, &self.how, self.how.offset(after))
     }
 }
 
@@ -68,6 +70,7 @@ impl Feed {
     pub(crate) fn new(log: LogSource, how: How, past: Vec<Past>) -> Arc<Feed> {
         let state = Ring {
             frames: VecDeque::new(),
+            since: None,
             dropped: 0,
             read: 0,
             leader: None,
@@ -91,14 +94,15 @@ impl Feed {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the ring has changed.
-    pub(super) fn wait<'r>(&self, ring: MutexGuard<'r, Ring>) -> MutexGuard<'r, Ring> {
-        self.changed.wait(ring).unwrap_or_else(PoisonError::into_inner)
+    /// Waits until the ring has a frame of this number, or has ended, but no longer than `bound`.
+    pub(super) fn wait(&self, number: u64, bound: Duration) {
+        let is_quiet = |ring: &mut Ring| ring.count() <= number && !ring.ended;
+        drop(self.changed.wait_timeout_while(self.ring(), bound, is_quiet));
     }
 
-    /// Reads the log that is being written from its beginning.
-    pub(super) fn reader(&self) -> FrameReader {
-        FrameReader::new(self.log.tail(0), &self.how)
+    /// Reads what comes after a cursor in the log that is being written.
+    pub(super) fn reader(&self, after: Option<Cursor>) -> FrameReader {
+        FrameReader::new(&self.log, &self.how, self.how.offset(after))
     }
 
     /// The subscriber at whose pace frames are made wants this one next; none where it is gone.
@@ -123,32 +127,33 @@ impl Feed {
         Cursor { log: self.how.log, offset, nth: u32::MAX }
     }
 
-    /// The log that is being written.
-    pub(super) fn log(&self) -> LogId {
-        self.how.log
-    }
-
     /// Waits until the thread has read the log up to `position`, where there is one, but no longer
     /// than `bound`.
     pub(crate) fn wait_until_read(&self, position: u64, bound: Duration) {
-        if matches!(self.started.get(), Some(Ok(()))) {
+        if self.started.get() == Some(&true) {
             let is_behind = |ring: &mut Ring| ring.read < position && !ring.ended;
             let _late = self.caught_up.wait_timeout_while(self.ring(), bound, is_behind);
         }
     }
 
-    /// Starts the thread with the first subscriber.
-    pub(super) fn start(self: &Arc<Self>) -> u64 {
-        self.started.get_or_init(|| {
+    /// Starts the thread with the first subscriber, which wants what comes after a cursor. Others that
+    /// want more read the log. A log that is complete needs no thread: its subscribers read it.
+    pub(super) fn start(self: &Arc<Self>, after: Option<Cursor>) -> u64 {
+        let is_started = *self.started.get_or_init(|| {
+            if self.is_complete() {
+                return false;
+            }
             let feed = Arc::clone(self);
-            let reader = self.reader();
+            let reader = self.reader(after);
+            self.ring().since = reader.since();
             let thread = std::thread::Builder::new().name("frames".into());
-            thread.spawn(move || feed.run(reader)).map(drop)
+            thread.spawn(move || feed.run(reader)).is_ok()
         });
         let mut ring = self.ring();
-        if !matches!(self.started.get(), Some(Ok(()))) {
+        if !is_started && !ring.ended {
             // Without a thread there is nothing to wait for; what is in the log can still be read.
             ring.ended = true;
+            ring.since = Some(Cursor { log: self.how.log, offset: u64::MAX, nth: u32::MAX });
         }
         ring.subscribers += 1;
         ring.subscribers
@@ -187,7 +192,8 @@ impl Feed {
             let room = ring.room();
             ring.frames.extend(made.by_ref().take(room));
             let excess = ring.frames.len().saturating_sub(RING);
-            ring.frames.drain(..excess);
+            let last = ring.frames.drain(..excess).next_back();
+            ring.since = last.map(|frame| frame.cursor).or(ring.since);
             ring.dropped += excess as u64;
             self.notify(&mut ring);
         }
@@ -209,20 +215,17 @@ impl Ring {
     }
 
     /// How many frames there were so far.
-    pub(super) fn count(&self) -> u64 {
+    fn count(&self) -> u64 {
         self.dropped + self.frames.len() as u64
     }
 
     /// The number of the first frame that comes after `cursor`, where the ring still has it.
-    pub(super) fn after(&self, cursor: &Cursor) -> Option<u64> {
-        let at = self.frames.partition_point(|frame| frame.cursor <= *cursor);
-        let is_known = at > 0 || self.dropped == 0;
-        is_known.then_some(self.dropped + at as u64)
-    }
-
-    /// Returns true if the ring has the frame of this number, or will have it.
-    pub(super) fn has(&self, number: u64) -> bool {
-        number >= self.dropped
+    pub(super) fn after(&self, cursor: Option<Cursor>) -> Option<u64> {
+        if self.since > cursor {
+            return None;
+        }
+        let at = self.frames.partition_point(|frame| Some(frame.cursor) <= cursor);
+        Some(self.dropped + at as u64)
     }
 
     /// Some frames from this number on; none where the ring no longer has it.

@@ -1,13 +1,14 @@
-//! Reads a log as frames, from its beginning.
+//! Reads a log as frames, from its beginning or from the last checkpoint before a cursor.
 
+use super::checkpoints::{CheckpointFile, Checkpoints};
 use super::{Cursor, Frame};
 use crate::follow::Show;
-use crate::log::{Fill, Tail};
+use crate::log::{Fill, LogSource, Tail};
 use crate::redact::{Redacting, Redaction};
 use stablehand_core::id::LogId;
 use stablehand_core::record::Record;
 use stablehand_core::replay::EventReader;
-use stablehand_core::{Depth, Dialect, Event};
+use stablehand_core::{Depth, Dialect, Event, Part};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -18,6 +19,15 @@ pub(crate) struct How {
     pub(crate) log: LogId,
     pub(crate) dialect: Dialect,
     pub(crate) redaction: Option<Redaction>,
+    /// None where every reader begins at the beginning.
+    pub(crate) checkpoints: Option<Checkpoints>,
+}
+
+impl How {
+    /// Where the record of a cursor begins; the beginning where it is of another log, or none.
+    pub(super) fn offset(&self, after: Option<Cursor>) -> u64 {
+        after.filter(|after| after.log == self.log).map_or(0, |after| after.offset)
+    }
 }
 
 /// Reads one log.
@@ -29,6 +39,7 @@ pub(super) struct FrameReader {
     log: LogId,
     events: EventReader,
     redact: Option<Redacting<Shown>>,
+    checkpoints: Option<CheckpointFile>,
     /// Cursors of the events that redaction has not let go yet, oldest first. It gives one event for
     /// each that it takes, in order.
     cursors: VecDeque<Cursor>,
@@ -51,17 +62,29 @@ impl Show for Shown {
 }
 
 impl FrameReader {
-    /// Reads from the beginning; `tail` stands there.
-    pub(super) fn new(tail: Tail, how: &How) -> FrameReader {
+    /// Reads from a record at or before this offset on.
+    pub(super) fn new(log: &LogSource, how: &How, offset: u64) -> FrameReader {
+        let is_redacted = how.redaction.is_some();
+        let mut checkpoints =
+            how.checkpoints.as_ref().map(|all| all.of(how.log, log.clone(), is_redacted));
+        let restored = checkpoints.as_mut().and_then(|file| file.restore(offset));
+        let (base, events) =
+            restored.unwrap_or_else(|| (0, EventReader::new(how.dialect, Depth::Full)));
         FrameReader {
-            base: tail.position(),
-            tail,
+            base,
+            tail: log.tail(base),
             log: how.log,
-            events: EventReader::new(how.dialect, Depth::Full),
+            events,
             redact: how.redaction.as_ref().map(|it| Redacting::new(Shown::default(), Some(it))),
+            checkpoints,
             cursors: VecDeque::new(),
             decoded: Vec::new(),
         }
+    }
+
+    /// The position before the first record that it reads; `None` at the beginning of the log.
+    pub(super) fn since(&self) -> Option<Cursor> {
+        Some(Cursor { log: self.log, offset: self.base.checked_sub(1)?, nth: u32::MAX })
     }
 
     /// Appends the frames of what is in the log, one read at a time.
@@ -71,6 +94,13 @@ impl FrameReader {
             Fill::Grew => {
                 while let Some(line) = self.tail.next() {
                     let offset = self.base + line.offset;
+                    if let Some(checkpoints) = &mut self.checkpoints
+                        && checkpoints.is_due(offset)
+                        && matches!(line.part, Part::Whole | Part::First)
+                        && self.redact.as_ref().is_none_or(Redacting::is_fresh)
+                    {
+                        checkpoints.save(offset, &self.events);
+                    }
                     self.events.record(&Record::read(line.bytes), &mut self.decoded);
                     for (nth, event) in self.decoded.drain(..).enumerate() {
                         let nth = u32::try_from(nth).unwrap_or(u32::MAX);
@@ -85,7 +115,12 @@ impl FrameReader {
                     }
                 }
             }
-            Fill::Lost(_) => self.base = self.tail.position(),
+            Fill::Lost(_) => {
+                self.base = self.tail.position();
+                if let Some(checkpoints) = &mut self.checkpoints {
+                    checkpoints.stop();
+                }
+            }
             Fill::Finished => self.redact.as_mut().map_or(Ok(()), Redacting::finish)?,
             Fill::UpToDate => {}
         }

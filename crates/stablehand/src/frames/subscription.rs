@@ -1,6 +1,6 @@
 //! One subscriber's way through the events of a session.
 
-use super::feed::Feed;
+use super::feed::{Feed, Past};
 use super::reader::FrameReader;
 use super::{Cursor, Frame};
 use crate::log::Fill;
@@ -8,10 +8,15 @@ use futures_core::Stream;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 /// So many frames are taken from the ring at once.
 const BATCH: usize = 64;
+
+/// How long the iterator sleeps at the most between two looks.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Where a subscription begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +52,7 @@ enum Place {
     /// A log of before, by its index; not opened yet where there is no reader.
     Past(usize, Option<Box<FrameReader>>),
     /// The log that is being written, because the ring no longer has the next frame.
-    Log(Box<FrameReader>, u64),
+    Log(Box<FrameReader>),
     /// The ring, from this number on.
     Ring(u64),
 }
@@ -63,20 +68,15 @@ enum Look {
 
 impl Subscription {
     pub(crate) fn new(feed: Arc<Feed>, from: From) -> Subscription {
-        let number = feed.start();
-        let mut after = None;
-        let place = match from {
-            From::Start => Place::Past(0, None),
-            From::Now => {
-                after = Some(feed.now());
-                Place::Past(feed.past.len(), None)
-            }
-            From::After(cursor) => {
-                after = Some(cursor);
-                let past = feed.past.iter().position(|past| past.how.log >= cursor.log);
-                Place::Past(past.unwrap_or(feed.past.len()), None)
-            }
+        let after = match from {
+            From::Start => None,
+            From::Now => Some(feed.now()),
+            From::After(cursor) => Some(cursor),
         };
+        let number = feed.start(after);
+        let is_wanted = |past: &Past| Some(past.how.log) >= after.map(|after| after.log);
+        let past = feed.past.iter().position(is_wanted).unwrap_or(feed.past.len());
+        let place = Place::Past(past, None);
         Subscription { feed, number, place, ready: VecDeque::new(), after, leads: false }
     }
 
@@ -103,6 +103,32 @@ impl Subscription {
         }
     }
 
+    /// Waits for the next frame, but no longer than `bound`. Returns `Disconnected` when the session
+    /// has ended and every frame was given.
+    pub fn next_timeout(&mut self, bound: Duration) -> Result<Arc<Frame>, RecvTimeoutError> {
+        let began = Instant::now();
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                return Ok(frame);
+            }
+            match self.look(None) {
+                Look::Found | Look::Again => {}
+                Look::Over => return Err(RecvTimeoutError::Disconnected),
+                Look::Nothing => {
+                    let left = bound.saturating_sub(began.elapsed());
+                    if left.is_zero() {
+                        return Err(RecvTimeoutError::Timeout);
+                    }
+                    match &self.place {
+                        Place::Past(..) => {}
+                        Place::Log(reader) => reader.tail().wait(left),
+                        Place::Ring(next) => self.feed.wait(*next, left),
+                    }
+                }
+            }
+        }
+    }
+
     /// Looks for frames where the next one is, and goes to the next place when that is exhausted.
     fn look(&mut self, waker: Option<&Waker>) -> Look {
         match &mut self.place {
@@ -111,7 +137,7 @@ impl Subscription {
                     self.place = self.enter();
                     return Look::Again;
                 };
-                let open = reader.get_or_insert_with(|| Box::new(past.reader()));
+                let open = reader.get_or_insert_with(|| Box::new(past.reader(self.after)));
                 let mut read = Vec::new();
                 if !matches!(open.fill(&mut read), Ok(Fill::Grew | Fill::Lost(_))) {
                     self.place = Place::Past(*at + 1, None);
@@ -119,23 +145,20 @@ impl Subscription {
                 self.keep(read);
                 Look::Again
             }
-            Place::Log(reader, count) => {
+            Place::Log(reader) => {
                 let mut read = Vec::new();
                 let filled = reader.fill(&mut read);
-                if let Ok(Fill::Lost(bytes)) = filled {
-                    reader.tail().count_missed(bytes);
-                }
-                *count += read.len() as u64;
-                let count = *count;
                 self.keep(read);
                 let mut ring = self.feed.ring();
                 // From there on the ring has them, and the same ones.
-                if ring.has(count) {
+                if let Some(number) = ring.after(self.after) {
                     drop(ring);
-                    self.place = Place::Ring(count);
+                    self.place = Place::Ring(number);
                     return Look::Again;
                 }
                 match filled {
+                    // The end brings what redaction held back.
+                    _ if !self.ready.is_empty() => Look::Found,
                     Ok(Fill::Grew | Fill::Lost(_)) => Look::Again,
                     Ok(Fill::Finished) | Err(_) => Look::Over,
                     Ok(Fill::UpToDate) => {
@@ -145,6 +168,10 @@ impl Subscription {
                 }
             }
             Place::Ring(next) => {
+                if self.leads {
+                    // Everything before it was taken.
+                    self.feed.lead(Some(*next));
+                }
                 let mut ring = self.feed.ring();
                 let Some(taken) = ring.take(*next, BATCH) else {
                     drop(ring);
@@ -160,9 +187,6 @@ impl Subscription {
                 }
                 drop(ring);
                 *next += taken.len() as u64;
-                if self.leads {
-                    self.feed.lead(Some(*next));
-                }
                 self.keep(taken);
                 Look::Found
             }
@@ -171,18 +195,13 @@ impl Subscription {
 
     /// Where the log that is being written is entered: by the ring where it has what is wanted.
     fn enter(&self) -> Place {
-        let ring = self.feed.ring();
-        let wanted = match self.after.filter(|after| after.log == self.feed.log()) {
-            Some(after) => ring.after(&after),
-            None => ring.has(0).then_some(0),
-        };
-        drop(ring);
-        wanted.map_or_else(|| self.behind(), Place::Ring)
+        let number = self.feed.ring().after(self.after);
+        number.map_or_else(|| self.behind(), Place::Ring)
     }
 
     /// The ring no longer has what is wanted: the log has.
     fn behind(&self) -> Place {
-        Place::Log(Box::new(self.feed.reader()), 0)
+        Place::Log(Box::new(self.feed.reader(self.after)))
     }
 
     /// Keeps frames for the subscriber, but for those that it had.
@@ -201,22 +220,10 @@ impl Iterator for Subscription {
 
     fn next(&mut self) -> Option<Arc<Frame>> {
         loop {
-            if let Some(frame) = self.ready.pop_front() {
-                return Some(frame);
-            }
-            match self.look(None) {
-                Look::Found | Look::Again => {}
-                Look::Over => return None,
-                Look::Nothing => {
-                    let ring = self.feed.ring();
-                    let is_new = match &self.place {
-                        Place::Ring(next) => ring.count() > *next,
-                        Place::Past(..) | Place::Log(..) => true,
-                    };
-                    if !is_new && !ring.ended {
-                        drop(self.feed.wait(ring));
-                    }
-                }
+            match self.next_timeout(LOOK) {
+                Ok(frame) => return Some(frame),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
     }

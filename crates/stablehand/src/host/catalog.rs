@@ -1,6 +1,6 @@
 //! The sessions whose logs are in a folder, by what both ends of each log tell.
 
-use crate::frames::{How, Past};
+use crate::frames::{Checkpoints, How, Past};
 use crate::log::{Glance, LogEnd, LogSource, Writer, glance};
 use crate::redact::Redaction;
 use serde::Serialize;
@@ -217,5 +217,6 @@ pub(super) fn one(path: &Path, redaction: Option<&Redaction>) -> Option<Past> {
         log.finish();
     }
     let redaction = redaction.cloned();
-    Some(Past { how: How { log: seen.id?, dialect: seen.dialect?, redaction }, log })
+    let checkpoints = path.parent().map(Checkpoints::beside);
+    Some(Past { how: How { log: seen.id?, dialect: seen.dialect?, redaction, checkpoints }, log })
 }

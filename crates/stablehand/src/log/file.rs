@@ -1,5 +1,6 @@
 //! The file of a log: its folder, its name, its permissions.
 
+use crate::frames::Checkpoints;
 use nix::libc;
 use stablehand_core::time::UnixMillis;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -110,6 +111,16 @@ pub(super) fn create(
             Err(source) => return Err(LogError::Create { path, source }),
         }
     }
+}
+
+/// Removes a log and what is kept beside it.
+pub fn remove(log: &Path) -> io::Result<()> {
+    let id = super::glance(log).ok().and_then(|seen| seen.id);
+    std::fs::remove_file(log)?;
+    if let (Some(id), Some(folder)) = (id, log.parent()) {
+        Checkpoints::beside(folder).remove(id);
+    }
+    Ok(())
 }
 
 /// Gives the file its session's name without ever replacing another; `None` where that failed and

@@ -6,6 +6,7 @@
 //! ([`Fill::Lost`]) and goes on behind them.
 
 use super::Writer;
+use stablehand_core::id::digest64;
 use stablehand_core::line::{Line, LineSplitter, PART, WHOLE_LIMIT};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,6 +14,9 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
+
+/// So many bytes before a position tell one log from another: they hold the times of records.
+const DIGESTED: u64 = 256;
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -288,6 +292,20 @@ impl LogSource {
     /// How far it has been written.
     pub fn end(&self) -> u64 {
         self.0.end()
+    }
+
+    /// Returns a digest of the bytes just before a position; `None` if they are not there.
+    pub(crate) fn digest_before(&self, position: u64) -> Option<u64> {
+        let from = position.saturating_sub(DIGESTED);
+        let mut bytes = vec![0; usize::try_from(position - from).ok()?];
+        let mut filled = 0;
+        while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
+            match self.0.read_at(from + filled as u64, room).ok()? {
+                Found::Bytes(n) if n > 0 => filled += n,
+                Found::Bytes(_) | Found::Lost { .. } | Found::End => return None,
+            }
+        }
+        Some(digest64(&bytes))
     }
 
     /// Reads it from a position on.

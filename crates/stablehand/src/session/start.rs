@@ -7,7 +7,7 @@ use super::{Handle, Session, turns};
 use crate::agent::{Agent, Form, PlanRequest};
 use crate::control::{self, Control, Requests};
 use crate::driver::{Approvals, Faces, RunSpec, StatusCell};
-use crate::frames::{Feed, How};
+use crate::frames::{Checkpoints, Feed, How};
 use crate::gate::Attendance;
 use crate::host::ControlSocket;
 use crate::keeper::KeeperProgram;
@@ -97,7 +97,8 @@ impl SessionSpec {
         };
         // A session that cannot be spoken to from outside is one all the same.
         let socket = ControlSocket::open(&ground.folder, key, control.clone()).ok();
-        let how = How { log: log.id(), dialect, redaction };
+        let checkpoints = Some(Checkpoints::beside(&ground.folder));
+        let how = How { log: log.id(), dialect, redaction, checkpoints };
         let feed = Feed::new(log.source(), how, past.unwrap_or_default());
         let status = StatusCell::default();
         let mut faces = Faces { status: Some(status.clone()), ..attach.faces };

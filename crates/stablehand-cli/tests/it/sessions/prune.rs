@@ -60,12 +60,26 @@ fn old_successes_go_and_what_went_wrong_stays() {
     assert_eq!(names(&planned["kept"]), ["failed", "hung", "new", "open"]);
     let text = sessions(&env, &["prune", "--dry-run"]).finish().stdout_text();
     assert!(text.contains("old.jsonl") && text.contains("2 logs would be removed"), "{text}");
+    // What the host keeps beside a log goes with it.
+    let checkpoints = env.log_dir().join("checkpoints");
+    let beside = |name: &str| {
+        let log = fs::read_to_string(env.log_dir().join(format!("{name}.jsonl"))).unwrap();
+        let header: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+        let id = header["log"].as_str().unwrap().replace('-', "");
+        checkpoints.join(format!("{id}-0123456789abcdef-plain"))
+    };
+    let (gone, kept) = (beside("old"), beside("new"));
+    fs::create_dir(&checkpoints).unwrap();
+    for file in [&gone, &kept] {
+        fs::write(file, "").unwrap();
+    }
     let logs = || fs::read_dir(env.log_dir()).unwrap().flatten().count();
     let before = logs();
     let done = pruned(&env, &[]);
     assert_eq!(names(&done["removed"]), ["old", "stopped"]);
     assert!(done["freed_bytes"].as_u64().unwrap() > 100, "{done}");
     assert_eq!(logs(), before - 2);
+    assert!(!gone.exists() && kept.exists());
     let listed = sessions(&env, &["ls"]).finish().stdout_text();
     assert!(!listed.contains("feed old") && listed.contains("feed hung"), "{listed}");
     // Neither is found any more.

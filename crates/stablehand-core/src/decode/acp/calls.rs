@@ -10,6 +10,7 @@ use crate::event::{EventKind, Item, ItemBody, Outcome, TextRole, Tool, ToolInput
 use crate::id::{CallId, ItemId, digest64};
 use crate::json::Value;
 use crate::wish::{Want, terminal_of};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// So many calls are remembered as open; see the kit's own.
@@ -19,7 +20,7 @@ const MOST_OPEN: usize = 1024;
 const MOST_PIECES: usize = 1 << 20;
 
 /// Calls that are open.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Calls {
     open: VecDeque<Call>,
     /// The session that the present line is of, as a digest: another one may have a call of the same
@@ -27,10 +28,11 @@ pub(super) struct Calls {
     session: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Call {
     session: u64,
     item: ItemId,
+    #[serde(with = "crate::saved::tool")]
     tool: Box<Tool>,
     title: String,
     /// What it was given is not told yet; its title stands in.

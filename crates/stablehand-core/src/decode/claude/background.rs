@@ -11,12 +11,13 @@ use super::text::Sink;
 use super::tools::{cut, first};
 use crate::event::{EventKind, Item, ItemBody, TurnEnd, Usage};
 use crate::json::Value;
+use serde::{Deserialize, Serialize};
 
 /// So many are told apart; a list that is longer is a mistake.
 const MOST: usize = 64;
 
 /// What an agent's result said, while others still work.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Early {
     pub(super) text: Option<String>,
     pub(super) usage: Option<Usage>,
@@ -24,13 +25,13 @@ pub(super) struct Early {
 }
 
 /// The agents that work in the background.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Background {
     open: Vec<Task>,
     early: Option<Early>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Task {
     id: String,
     item: Item,

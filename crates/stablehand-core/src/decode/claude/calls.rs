@@ -12,6 +12,7 @@ use super::tools::{self, Given, first, mix};
 use crate::event::{EventKind, Item, ItemBody, Outcome, Tool, ToolInput, ToolKind};
 use crate::id::{CallId, ItemId};
 use crate::json::Value;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// So many calls are remembered as open; an agent that opens more and closes none is broken, and
@@ -19,14 +20,15 @@ use std::collections::VecDeque;
 const MOST_OPEN: usize = 1024;
 
 /// The open calls.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Calls {
     open: VecDeque<Open>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Open {
     item: ItemId,
+    #[serde(with = "crate::saved::tool")]
     tool: Box<Tool>,
     /// The request under which somebody was asked about it.
     asked: Option<String>,

@@ -2,9 +2,10 @@
 
 use super::transcript::FILES;
 use super::{ClaudeDecoder, ClaudeHooks, ClaudeSpeaker, ClaudeTranscript};
-use crate::decode::{Beside, Decode, DialectRow, TranscriptDecode, TranscriptFiles};
+use crate::decode::{Beside, Decode, DialectRow, TranscriptDecode, TranscriptFiles, restored};
 use crate::hook::{HookAnswers, Hooks};
 use crate::speak::{Opening, Speak};
+use serde_json::value::RawValue;
 
 /// `claude --output-format stream-json`, one-way or two-way.
 pub(in crate::decode) struct ClaudeDialect;
@@ -17,6 +18,10 @@ impl DialectRow for ClaudeDialect {
 
     fn decoder() -> Box<dyn Decode> {
         Box::new(ClaudeDecoder::default())
+    }
+
+    fn restore(state: &RawValue) -> Option<Box<dyn Decode>> {
+        restored::<ClaudeDecoder>(state)
     }
 
     fn speaker(_opening: &Opening) -> Option<Box<dyn Speak>> {

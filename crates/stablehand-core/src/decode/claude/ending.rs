@@ -10,9 +10,10 @@ use super::fields::Fields;
 use super::tools::{cut, first};
 use crate::event::{FailureKind, Tokens, TurnEnd, Usage};
 use crate::json::Value;
+use serde::{Deserialize, Serialize};
 
 /// What the agent said of a request that failed for good, before the turn ended with it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct RequestError {
     /// The agent's word: `authentication_failed`, `rate_limit` and so on.
     pub(super) word: String,

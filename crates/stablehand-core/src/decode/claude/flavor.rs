@@ -29,6 +29,11 @@ pub(super) const CLAUDE: Flavor = Flavor {
     is_failure_text: |_| false,
 };
 
+/// Claude Code's, for a decoder whose state is restored.
+pub(super) fn claude() -> &'static Flavor {
+    &CLAUDE
+}
+
 /// `Exit code 3`, the first line of a failed command's result. The words of any other are what the
 /// command wrote.
 fn exit_code(words: &str, is_error: bool) -> Option<i32> {

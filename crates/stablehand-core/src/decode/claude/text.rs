@@ -11,6 +11,7 @@ use super::super::kit::body;
 use crate::event::{EventKind, Item, TextRole};
 use crate::id::ItemId;
 use crate::json;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// How much of a streamed block is compared with its whole: more than the longest answer that was
@@ -29,20 +30,22 @@ const SPARE: usize = 256 << 10;
 const LONG: usize = 16 << 10;
 
 /// Blocks that were streamed and have not come whole yet.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Texts {
     waiting: VecDeque<Block>,
     /// The last one of them is being streamed, under this index of its message.
     live: Option<u64>,
+    #[serde(skip)]
     spare: Vec<u8>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Block {
     role: TextRole,
     item: ItemId,
     is_open: bool,
     /// What was streamed; when only skimmed, at most [`KEEP`] of it.
+    #[serde(with = "crate::saved::bytes")]
     kept: Vec<u8>,
     len: usize,
     /// The request failed: the same may be streamed again, or come whole under another name.

@@ -18,6 +18,8 @@ use super::{is_family, not_an_object, oversized, unknown, unrecognized, words};
 use crate::event::{EventKind, NoticeLevel, TextRole, TurnEnd, Unrecognized, Usage};
 use crate::json::{self, Object, Scan, Value};
 use crate::line::{Line, Part};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 
 /// The first words of methods that are known; what is new among them is no reason for alarm.
 const FAMILIES: &[&str] = &[
@@ -46,9 +48,10 @@ const FAMILIES: &[&str] = &[
 ];
 
 /// Reads what `codex app-server` writes.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CodexAppDecoder {
     thread: Thread,
+    #[serde(skip)]
     last_type: String,
     /// The version, from the answer to `initialize`.
     version: Option<String>,
@@ -78,6 +81,10 @@ impl Decode for CodexAppDecoder {
 
     fn last_type(&self) -> &str {
         &self.last_type
+    }
+
+    fn save(&self) -> Option<Box<RawValue>> {
+        to_raw_value(self).ok()
     }
 }
 

@@ -10,6 +10,7 @@ use super::wire::{self, Kind, Wire};
 use crate::event::{EventKind, Item, ItemBody, Outcome, TextRole, Tool, ToolKind};
 use crate::id::{CallId, ItemId};
 use crate::json::Value;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// So many calls are remembered as open; an agent that opens more and closes none is broken, and
@@ -17,16 +18,18 @@ use std::collections::VecDeque;
 const MOST_OPEN: usize = 1024;
 
 /// The open calls.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Calls {
     open: VecDeque<Open>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Open {
     /// The agent's id, as it stands on the line.
+    #[serde(with = "crate::saved::bytes")]
     native: Vec<u8>,
     item: ItemId,
+    #[serde(with = "crate::saved::tool")]
     tool: Box<Tool>,
     /// The turn ended without the call's end, and so much was told.
     outlived: bool,

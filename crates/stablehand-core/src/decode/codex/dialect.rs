@@ -4,8 +4,9 @@
 
 use super::transcript::FILES;
 use super::{CodexAppDecoder, CodexAppSpeaker, CodexDecoder, CodexTranscript};
-use crate::decode::{Beside, Decode, DialectRow, TranscriptDecode, TranscriptFiles};
+use crate::decode::{Beside, Decode, DialectRow, TranscriptDecode, TranscriptFiles, restored};
 use crate::speak::{Opening, Speak};
+use serde_json::value::RawValue;
 
 /// `codex exec --json`.
 pub(in crate::decode) struct CodexDialect;
@@ -17,6 +18,10 @@ impl DialectRow for CodexDialect {
 
     fn decoder() -> Box<dyn Decode> {
         Box::new(CodexDecoder::default())
+    }
+
+    fn restore(state: &RawValue) -> Option<Box<dyn Decode>> {
+        restored::<CodexDecoder>(state)
     }
 
     fn transcript(beside: &Beside) -> Option<Box<dyn TranscriptDecode>> {
@@ -33,6 +38,10 @@ impl DialectRow for CodexAppDialect {
 
     fn decoder() -> Box<dyn Decode> {
         Box::new(CodexAppDecoder::default())
+    }
+
+    fn restore(state: &RawValue) -> Option<Box<dyn Decode>> {
+        restored::<CodexAppDecoder>(state)
     }
 
     fn speaker(opening: &Opening) -> Option<Box<dyn Speak>> {

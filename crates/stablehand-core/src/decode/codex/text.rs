@@ -12,6 +12,7 @@ use super::wire;
 use crate::event::{EventKind, Item, TextRole};
 use crate::id::ItemId;
 use crate::json::{self, Value};
+use serde::{Deserialize, Serialize};
 
 /// How much of a text is compared with its repetition; beyond it lengths are. Reading at either
 /// depth must decide alike, and skimming must not hold more than this.
@@ -62,20 +63,23 @@ impl Whole<'_> {
 }
 
 /// The texts that are open.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Texts {
     open: Vec<Open>,
     /// The text at hand; kept to be used again.
+    #[serde(skip)]
     scratch: Vec<u8>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Open {
     /// The agent's id.
+    #[serde(with = "crate::saved::bytes")]
     native: Vec<u8>,
     item: ItemId,
     role: TextRole,
     /// The text so far; when skimming, at most [`KEEP`] of it.
+    #[serde(with = "crate::saved::bytes")]
     kept: Vec<u8>,
     /// The length of all of it.
     len: usize,

@@ -13,6 +13,7 @@ use crate::event::{
 };
 use crate::id::{SessionId, digest64};
 use crate::json::Value;
+use serde::{Deserialize, Serialize};
 
 /// How far an item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub(super) enum Phase {
 }
 
 /// How far the turn is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Turn {
     #[default]
     None,
@@ -33,15 +34,17 @@ enum Turn {
 }
 
 /// What is known of the thread.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Thread {
     ids: Ids,
     pub(super) texts: Texts,
     pub(super) calls: Calls,
     turn: Turn,
     /// The thread's id as it stands on the line, to compare without unescaping.
+    #[serde(with = "crate::saved::bytes")]
     name: Vec<u8>,
     /// The agent's id of the prompt that was last echoed.
+    #[serde(with = "crate::saved::bytes")]
     prompt: Vec<u8>,
     /// Digest of the last plan that was told, since it is told again at the end.
     last_plan: u64,

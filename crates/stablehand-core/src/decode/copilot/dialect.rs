@@ -1,7 +1,8 @@
 //! Copilot CLI's row in the table of dialects.
 
 use super::CopilotDecoder;
-use crate::decode::{Decode, DialectRow};
+use crate::decode::{Decode, DialectRow, restored};
+use serde_json::value::RawValue;
 
 /// `copilot --output-format json`.
 pub(in crate::decode) struct CopilotDialect;
@@ -11,5 +12,9 @@ impl DialectRow for CopilotDialect {
 
     fn decoder() -> Box<dyn Decode> {
         Box::new(CopilotDecoder::default())
+    }
+
+    fn restore(state: &RawValue) -> Option<Box<dyn Decode>> {
+        restored::<CopilotDecoder>(state)
     }
 }

@@ -1,17 +1,20 @@
 //! Texts that come in pieces and then again whole, under one id.
 
 use crate::json::Value;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// How much of a text is kept to compare the whole with. Beyond it lengths are compared.
 const KEEP: usize = 1 << 20;
 
 /// What came in pieces.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Streamed {
     /// The id as it stands on the line.
+    #[serde(with = "crate::saved::bytes")]
     id: Vec<u8>,
     /// The text, at most [`KEEP`] of it.
+    #[serde(with = "crate::saved::bytes")]
     kept: Vec<u8>,
     /// The length of all of it.
     len: usize,

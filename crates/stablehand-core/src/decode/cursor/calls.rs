@@ -13,6 +13,7 @@ use super::tools::{self, Call, mix};
 use crate::event::{EventKind, Item, ItemBody, Tool, ToolInput, ToolKind};
 use crate::id::{CallId, ItemId};
 use crate::json::Value;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// So many calls are remembered as open; an agent that opens more and closes none is broken, and
@@ -20,16 +21,17 @@ use std::collections::VecDeque;
 const MOST_OPEN: usize = 1024;
 
 /// The open calls.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Calls {
     open: VecDeque<Open>,
     /// A plan that came with the last completion; to be taken.
     pub(super) plan: Option<ItemBody>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Open {
     item: ItemId,
+    #[serde(with = "crate::saved::tool")]
     tool: Box<Tool>,
     /// The agent gave no id; ours stands in for it.
     nameless: bool,

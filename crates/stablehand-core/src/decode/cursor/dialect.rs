@@ -1,8 +1,9 @@
 //! Cursor's row in the table of dialects.
 
 use super::{CursorDecoder, CursorHooks};
-use crate::decode::{Decode, DialectRow};
+use crate::decode::{Decode, DialectRow, restored};
 use crate::hook::{HookAnswers, Hooks};
+use serde_json::value::RawValue;
 
 /// `cursor-agent --output-format stream-json`.
 pub(in crate::decode) struct CursorDialect;
@@ -14,6 +15,10 @@ impl DialectRow for CursorDialect {
 
     fn decoder() -> Box<dyn Decode> {
         Box::new(CursorDecoder::default())
+    }
+
+    fn restore(state: &RawValue) -> Option<Box<dyn Decode>> {
+        restored::<CursorDecoder>(state)
     }
 
     fn hook_answers() -> Option<&'static dyn HookAnswers> {

@@ -6,6 +6,7 @@
 
 use crate::json::Object;
 use crate::line::Line;
+use serde::{Deserialize, Serialize};
 
 const THINKING: &[u8] = br#"{"type":"thinking","subtype":"delta","text":"#;
 const ASSISTANT: &[u8] =
@@ -19,9 +20,10 @@ pub(super) enum Piece<'a> {
 }
 
 /// How the pieces of one session end.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Quick {
     /// `,"session_id":"…","timestamp_ms":`, as all pieces of this session have it.
+    #[serde(with = "crate::saved::bytes")]
     tail: Vec<u8>,
 }
 

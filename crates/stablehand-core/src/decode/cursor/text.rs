@@ -12,13 +12,14 @@ use super::super::kit::body;
 use crate::event::{EventKind, Item, TextRole};
 use crate::id::ItemId;
 use crate::json;
+use serde::{Deserialize, Serialize};
 
 /// How much of the text since the last flush is kept to compare with: more than the longest answer
 /// that was seen (235 kB), little enough to be held for every run. Beyond it lengths are compared.
 const KEEP: usize = 1 << 20;
 
 /// The open text of one role and its completion.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct OpenText {
     id: Option<ItemId>,
     /// The whole of it; only kept when somebody wants it.
@@ -67,10 +68,11 @@ impl OpenText {
 }
 
 /// Messages for the user.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Messages {
     open: OpenText,
     /// Text since the last flush, at most [`KEEP`] of it.
+    #[serde(with = "crate::saved::bytes")]
     kept: Vec<u8>,
     /// The length of all of it.
     len: usize,

@@ -2,8 +2,9 @@
 
 use super::transcript::FILES;
 use super::{GeminiDecoder, GeminiHooks, GeminiTranscript};
-use crate::decode::{Beside, Decode, DialectRow, TranscriptDecode, TranscriptFiles};
+use crate::decode::{Beside, Decode, DialectRow, TranscriptDecode, TranscriptFiles, restored};
 use crate::hook::{HookAnswers, Hooks};
+use serde_json::value::RawValue;
 
 /// `gemini --output-format stream-json`.
 pub(in crate::decode) struct GeminiDialect;
@@ -15,6 +16,10 @@ impl DialectRow for GeminiDialect {
 
     fn decoder() -> Box<dyn Decode> {
         Box::new(GeminiDecoder::default())
+    }
+
+    fn restore(state: &RawValue) -> Option<Box<dyn Decode>> {
+        restored::<GeminiDecoder>(state)
     }
 
     fn transcript(beside: &Beside) -> Option<Box<dyn TranscriptDecode>> {

@@ -4,6 +4,7 @@ use super::input::Given;
 use super::{Ids, Row};
 use crate::event::{EventKind, Item, ItemBody, Outcome, Tool};
 use crate::id::{CallId, ItemId};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// So many calls are remembered as open; an agent that opens more and closes none is broken, and
@@ -11,9 +12,16 @@ use std::collections::VecDeque;
 const MOST_OPEN: usize = 1024;
 
 /// The open calls.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(in super::super) struct Calls {
-    open: VecDeque<(ItemId, Box<Tool>)>,
+    open: VecDeque<Open>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Open {
+    item: ItemId,
+    #[serde(with = "crate::saved::tool")]
+    tool: Box<Tool>,
 }
 
 impl Calls {
@@ -38,13 +46,13 @@ impl Calls {
         if self.open.len() >= MOST_OPEN {
             self.open.pop_front();
         }
-        self.open.push_back((item, tool));
+        self.open.push_back(Open { item, tool });
     }
 
     /// Takes a call out, to be completed.
     pub(in super::super) fn take(&mut self, call: &str) -> Option<(ItemId, Box<Tool>)> {
-        let at = self.open.iter().position(|(_, tool)| tool.call.0 == call)?;
-        self.open.remove(at)
+        let at = self.open.iter().position(|open| open.tool.call.0 == call)?;
+        self.open.remove(at).map(|Open { item, tool }| (item, tool))
     }
 
     /// Takes a call out, or, where it was never seen to begin, tells that it did.
@@ -67,12 +75,12 @@ impl Calls {
 
     /// The item of an open call.
     pub(in super::super) fn item(&self, call: &str) -> Option<ItemId> {
-        self.open.iter().find(|(_, tool)| tool.call.0 == call).map(|(item, _)| *item)
+        self.open.iter().find(|open| open.tool.call.0 == call).map(|open| open.item)
     }
 
     /// The turn ended and the agent will say no more about these.
     pub(in super::super) fn abandon(&mut self, out: &mut Vec<EventKind>) {
-        for (id, mut tool) in self.open.drain(..) {
+        for Open { item: id, mut tool } in self.open.drain(..) {
             tool.outcome = Some(Outcome::Unknown);
             out.push(EventKind::ItemCompleted { item: Item { id, body: ItemBody::Tool(tool) } });
         }

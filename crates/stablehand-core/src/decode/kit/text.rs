@@ -6,9 +6,10 @@ use super::super::Depth;
 use crate::event::{EventKind, Item, ItemBody, TextRole};
 use crate::id::ItemId;
 use crate::json::Value;
+use serde::{Deserialize, Serialize};
 
 /// Gives out item ids.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(in super::super) struct Ids(u64);
 
 impl Ids {
@@ -19,7 +20,7 @@ impl Ids {
 }
 
 /// The open text of one role and its completion.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(in super::super) struct OpenText {
     id: Option<ItemId>,
     /// The whole of it; only kept when somebody wants it.

@@ -2,7 +2,8 @@
 
 use super::transcript::FILES;
 use super::{OpenCodeDecoder, OpenCodeTranscript};
-use crate::decode::{Beside, Decode, DialectRow, TranscriptDecode, TranscriptFiles};
+use crate::decode::{Beside, Decode, DialectRow, TranscriptDecode, TranscriptFiles, restored};
+use serde_json::value::RawValue;
 
 /// `opencode run --format json`.
 pub(in crate::decode) struct OpenCodeDialect;
@@ -14,6 +15,10 @@ impl DialectRow for OpenCodeDialect {
 
     fn decoder() -> Box<dyn Decode> {
         Box::new(OpenCodeDecoder::default())
+    }
+
+    fn restore(state: &RawValue) -> Option<Box<dyn Decode>> {
+        restored::<OpenCodeDecoder>(state)
     }
 
     fn transcript(beside: &Beside) -> Option<Box<dyn TranscriptDecode>> {

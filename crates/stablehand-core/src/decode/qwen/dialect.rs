@@ -1,7 +1,8 @@
 //! Qwen Code's row in the table of dialects.
 
-use super::decoder;
+use super::{decoder, restored};
 use crate::decode::{Decode, DialectRow};
+use serde_json::value::RawValue;
 
 /// `qwen --output-format stream-json`.
 pub(in crate::decode) struct QwenDialect;
@@ -12,5 +13,9 @@ impl DialectRow for QwenDialect {
 
     fn decoder() -> Box<dyn Decode> {
         Box::new(decoder())
+    }
+
+    fn restore(state: &RawValue) -> Option<Box<dyn Decode>> {
+        Some(Box::new(restored(state)?))
     }
 }
