@@ -21,7 +21,7 @@ pub use turns::end_session;
 pub(crate) use turns::{Turns, end_waiting};
 
 use crate::agent::Agent;
-use crate::control::{AnswerError, Control, Refused, Request};
+use crate::control::{Always, AnswerError, Control, Refused, Request};
 use crate::driver::{RunReport, StatusCell, StatusLine};
 use crate::frames::{Feed, From, Subscription};
 use crate::log::PathCell;
@@ -57,7 +57,6 @@ pub struct Session {
     events: Option<Subscription>,
     thread: Option<JoinHandle<(RunReport, u64)>>,
     feed: Arc<Feed>,
-    log: PathCell,
     key: SessionKey,
 }
 
@@ -66,6 +65,7 @@ pub struct Session {
 pub struct Handle {
     control: Control,
     status: StatusCell,
+    log: PathCell,
     by: Actor,
 }
 
@@ -126,7 +126,7 @@ impl Session {
 
     /// Where the log is now. Its name changes once, when the agent has named the session.
     pub fn log(&self) -> PathBuf {
-        self.log.get()
+        self.handle.log()
     }
 
     /// Returns true when the session is over and its tree is gone.
@@ -143,7 +143,7 @@ impl Session {
     pub fn wait(mut self) -> Result<Outcome, WaitError> {
         // Whoever waits does not read, and need not.
         let report = self.thread.take().and_then(|thread| thread.join().ok());
-        let log = self.log.get();
+        let log = self.log();
         match report {
             Some((report, missed_bytes)) => Ok(Outcome { report, log, missed_bytes }),
             None => Err(WaitError::BrokeDown { log }),
@@ -192,6 +192,12 @@ impl Handle {
         self.control.answer(id, answer, self.by.clone())
     }
 
+    /// What [`Answer::AllowAlways`] would mean for an approval that waits: the rule that it would
+    /// write, or that the agent itself remembers it. None where the approval does not wait.
+    pub fn always(&self, id: &str) -> Option<Always> {
+        self.control.board().always(id)
+    }
+
     /// Allows what was asked, this once.
     pub fn approve(&self, id: &str) -> Result<(), AnswerError> {
         self.answer(id, Answer::Allow)
@@ -220,6 +226,11 @@ impl Handle {
     /// Stops the agent and everything that it started; a second time, at once.
     pub fn stop(&self) {
         self.control.stop(self.by.clone());
+    }
+
+    /// Where the log is now. Its name changes once, when the agent has named the session.
+    pub fn log(&self) -> PathBuf {
+        self.log.get()
     }
 
     /// The same in requests, for callers that speak to single runs as well.

@@ -20,7 +20,7 @@ use stablehand_core::actor::{Actor, ActorKind};
 use stablehand_core::id::{SessionId, SessionKey};
 use stablehand_core::mcp::McpServer;
 use stablehand_core::monitor::Limits;
-use stablehand_core::record::{DecisionRecord, Level};
+use stablehand_core::record::{DecisionRecord, Level, SettingsChosen};
 use stablehand_core::speak::Prompt;
 use std::ffi::OsString;
 use std::io;
@@ -412,11 +412,18 @@ impl SessionSpec {
             required: false,
         };
         let (key, by) = (self.key, self.by.clone());
+        let chosen = SettingsChosen {
+            mode: self.request.mode.map(|mode| mode.name().to_owned()),
+            model: self.request.model.clone(),
+        };
         let past = self.past.take();
         let waits_for_prompt = past.is_some();
         let runs = Runs { waits_for_prompt, ..self.runs(keeper, leases, around)? };
         let dialect = runs.plan.dialect();
         let mut log = Log::open(options, key, dialect, redaction.clone(), listener)?;
+        if chosen != SettingsChosen::default() {
+            log.decide(chosen, None);
+        }
         for text in warnings {
             log.decide(DecisionRecord::SettingIgnored(text.into()), None);
         }
@@ -441,11 +448,10 @@ impl SessionSpec {
             })
             .map_err(StartError::System)?;
         Ok(Session {
-            handle: Handle { control, status, by },
+            handle: Handle { control, status, log: path, by },
             events: None,
             thread: Some(thread),
             feed,
-            log: path,
             key,
         })
     }
