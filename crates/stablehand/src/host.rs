@@ -8,14 +8,16 @@
 
 mod attached;
 mod catalog;
+mod error;
 pub(crate) mod socket;
 
 pub use catalog::{Filter, SessionState, Summary};
+pub use error::{AttachError, OpenError, SubscribeError};
 pub use socket::ControlSocket;
 
 use crate::agent::{Agent, Mode};
 use crate::control::{Always, AnswerError, Refused};
-use crate::frames::{Cursor, Feed, From, Subscription};
+use crate::frames::{Feed, From, Subscription};
 use crate::log::{Durability, Listener, Log, LogError, LogOptions};
 use crate::redact::Redaction;
 use crate::session::{Handle, Outcome, Policy, Session, SessionSpec, StartError};
@@ -27,11 +29,9 @@ use stablehand_core::id::{SessionId, SessionKey, TurnId};
 use stablehand_core::record::{Level, SessionDeleted};
 use stablehand_core::speak::{Answer, Prompt};
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use thiserror::Error;
 
 /// How often the host looks whether its sessions are over while it shuts down.
 const LOOK: Duration = Duration::from_millis(10);
@@ -94,78 +94,6 @@ enum Line {
     Own(Handle, Box<Mutex<Option<Session>>>),
     /// Another process runs it.
     Other(Attached),
-}
-
-/// Why the events of a session cannot be followed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum SubscribeError {
-    /// Neither the host nor a log in its folder has a session of that key.
-    #[error("there is no session {0}; `list` has those that there are")]
-    NoSession(SessionKey),
-    /// The cursor is one of another session.
-    #[error("the cursor {cursor} does not belong to session {key}")]
-    ForeignCursor {
-        /// The session.
-        key: SessionKey,
-        /// The cursor.
-        cursor: Cursor,
-    },
-    /// The log of a session that another process runs cannot be read.
-    #[error(transparent)]
-    Attach(#[from] AttachError),
-}
-
-/// Why a session of an earlier process cannot be opened.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// No log in the folder has that key.
-    #[error("no log in `{}` belongs to session {key}", folder.display())]
-    Unknown {
-        /// The session.
-        key: SessionKey,
-        /// The folder that was looked in.
-        folder: PathBuf,
-    },
-    /// Another process runs it now, and cannot be attached to.
-    #[error(transparent)]
-    Attach(#[from] AttachError),
-    /// It was never started, or its agent is not one that we know.
-    #[error("the log of session {key} does not say which agent to resume")]
-    NotResumable {
-        /// The session.
-        key: SessionKey,
-    },
-    /// It cannot be started.
-    #[error(transparent)]
-    Start(#[from] StartError),
-}
-
-/// Why a session of another process cannot be attached to.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum AttachError {
-    /// No log in the folder has that key.
-    #[error("no log in `{}` belongs to session {key}", folder.display())]
-    Unknown {
-        /// The session.
-        key: SessionKey,
-        /// The folder that was looked in.
-        folder: PathBuf,
-    },
-    /// No process runs it.
-    #[error("no process runs session {0}; `open` it instead")]
-    NotRunning(SessionKey),
-    /// Its log cannot be read.
-    #[error("failed to read the log of session {key}")]
-    Log {
-        /// The session.
-        key: SessionKey,
-        /// What went wrong.
-        #[source]
-        source: io::Error,
-    },
 }
 
 /// How a session ended that the host shut down.

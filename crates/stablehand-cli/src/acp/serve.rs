@@ -10,6 +10,7 @@
 mod commands;
 mod flow;
 mod follow;
+mod hello;
 mod hunks;
 mod prompt;
 mod questions;
@@ -28,21 +29,16 @@ use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
 use crate::screen::Screen;
 use crate::{console, signals};
-use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
-    AgentAuthCapabilities, AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodTerminal,
-    AuthenticateRequest, AuthenticateResponse, CancelNotification, CloseSessionRequest,
-    CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse, Error, Implementation,
-    InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
-    LoadSessionRequest, LoadSessionResponse, LogoutCapabilities, LogoutRequest, LogoutResponse,
-    McpCapabilities, NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest,
-    ResumeSessionRequest, ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities,
-    SessionDeleteCapabilities, SessionListCapabilities, SessionNotification,
-    SessionResumeCapabilities, SessionUpdate, SetSessionConfigOptionRequest, SetSessionModeRequest,
+    AuthenticateRequest, CancelNotification, CloseSessionRequest, CloseSessionResponse,
+    DeleteSessionRequest, DeleteSessionResponse, Error, InitializeRequest, ListSessionsRequest,
+    ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, LogoutRequest,
+    NewSessionRequest, NewSessionResponse, PromptRequest, ResumeSessionRequest,
+    ResumeSessionResponse, SessionNotification, SessionUpdate, SetSessionConfigOptionRequest,
+    SetSessionModeRequest,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent as AgentRole, Client, JsonRpcResponse, LineDirection, Stdio};
-use commands::Asked;
 use flow::Flow;
 use follow::Past;
 use sessions::Target;
@@ -63,9 +59,6 @@ const GOODBYE: Duration = Duration::from_secs(15);
 
 /// So many sessions are listed at once.
 const PAGE: usize = 50;
-
-/// The way to log in that is the agent's own.
-const LOGIN: &str = "agent-login";
 
 /// Who prompts, answers and cancels here, in records.
 fn actor() -> Actor {
@@ -151,12 +144,6 @@ struct Wanted {
     past: Past,
 }
 
-/// What ends it all.
-enum End {
-    Editor(Result<(), agent_client_protocol::Error>),
-    Signal(i32),
-}
-
 /// Serves one editor; the exit status.
 pub(super) fn main(choice: &ChoiceArgs, again: &AgainArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
@@ -167,6 +154,7 @@ pub(super) fn main(choice: &ChoiceArgs, again: &AgainArgs) -> Result<u8, Failure
     choice.gate(agent, &choice.config(&env)?)?;
     let screen = Screen::start(choice.redaction().as_ref()).map_err(io)?;
     let (control, requests) = control::control().map_err(io)?;
+    let gone = control.clone();
     let attention = signals::watch(control).map_err(io)?;
     attention.set(true);
     let folder = choice.log_dir(&env)?;
@@ -194,42 +182,41 @@ pub(super) fn main(choice: &ChoiceArgs, again: &AgainArgs) -> Result<u8, Failure
         house: OnceLock::new(),
         sessions: Mutex::default(),
     });
-    let (ends, end) = channel();
     let connection = Arc::clone(&door);
-    let editor_gone = ends.clone();
     let serve = move || {
         let result = futures_lite::future::block_on(connect(connection));
-        let _main_gone = editor_gone.send(End::Editor(result));
+        gone.send(Request::ReaderGone);
+        result
     };
-    std::thread::Builder::new().name("editor".into()).spawn(serve).map_err(io)?;
-    let listen = move || {
-        loop {
-            match requests.next() {
-                Some(Request::Stop { signal, .. }) => {
-                    let _main_gone = ends.send(End::Signal(signal));
-                }
-                Some(_) => {}
-                None => wait_for(&requests),
-            }
-        }
-    };
-    std::thread::Builder::new().name("requests".into()).spawn(listen).map_err(io)?;
-    let ended = end.recv();
+    let editor = std::thread::Builder::new().name("editor".into()).spawn(serve).map_err(io)?;
+    let signal = wait_for_end(&requests);
     door.close_all();
     door.screen.flush();
-    match ended {
-        Ok(End::Editor(Ok(()))) | Err(_) => Ok(0),
-        Ok(End::Editor(Err(error))) => {
+    if let Some(signal) = signal {
+        return Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(15)));
+    }
+    match editor.join() {
+        Ok(Err(error)) => {
             Err(Failure::new(format!("the connection to the editor broke: {}", error.message)))
         }
-        Ok(End::Signal(signal)) => Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(15))),
+        _ => Ok(0),
     }
 }
 
-fn wait_for(requests: &control::Requests) {
+/// Waits until the editor is gone, or a signal comes: then which.
+fn wait_for_end(requests: &control::Requests) -> Option<i32> {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-    let mut fds = [PollFd::new(requests.fd(), PollFlags::POLLIN)];
-    let _interrupted = poll(&mut fds, PollTimeout::NONE);
+    loop {
+        match requests.next() {
+            Some(Request::Stop { signal, .. }) => return Some(signal),
+            Some(Request::ReaderGone) => return None,
+            Some(_) => {}
+            None => {
+                let mut fds = [PollFd::new(requests.fd(), PollFlags::POLLIN)];
+                let _interrupted = poll(&mut fds, PollTimeout::NONE);
+            }
+        }
+    }
 }
 
 /// Takes requests until the editor is gone. The order of the handlers is of no meaning.
@@ -318,77 +305,6 @@ async fn connect(door: Arc<Door>) -> Result<(), agent_client_protocol::Error> {
 }
 
 impl Door {
-    fn hello(
-        &self,
-        request: &InitializeRequest,
-        editor: ConnectionTo<Client>,
-    ) -> InitializeResponse {
-        let can = &request.client_capabilities;
-        let notices = can.session.as_ref().is_some_and(|session| session.notices.is_some());
-        let terminal_login = can.auth.terminal;
-        self.house
-            .get_or_init(|| Arc::new(House { place: Arc::clone(&self.place), editor, notices }));
-        let form = self.choice.form_in_talk(self.agent);
-        let (images, mcp) = (self.agent.takes_images(form), self.agent.takes_mcp(form));
-        let name = self.agent.name();
-        let sessions = SessionCapabilities::new()
-            .list(SessionListCapabilities::new())
-            .resume(SessionResumeCapabilities::new())
-            .close(SessionCloseCapabilities::new())
-            .delete(SessionDeleteCapabilities::new());
-        let capabilities = AgentCapabilities::new()
-            .load_session(true)
-            .prompt_capabilities(PromptCapabilities::new().embedded_context(true).image(images))
-            .mcp_capabilities(McpCapabilities::new().http(mcp.http).sse(mcp.sse))
-            .session_capabilities(sessions)
-            .auth(AgentAuthCapabilities::new().logout(LogoutCapabilities::new()));
-        let info = Implementation::new(PROGRAM, env!("CARGO_PKG_VERSION"))
-            .title(format!("Stablehand ({name})"));
-        InitializeResponse::new(ProtocolVersion::V1)
-            .agent_capabilities(capabilities)
-            .auth_methods(self.ways_to_log_in(terminal_login))
-            .agent_info(info)
-    }
-
-    fn ways_to_log_in(&self, in_terminal: bool) -> Vec<AuthMethod> {
-        let name = self.agent.name();
-        let title = format!("Log in to {name}");
-        if in_terminal {
-            let args = ["login", "--agent", name].map(str::to_owned).to_vec();
-            return vec![AuthMethod::Terminal(AuthMethodTerminal::new(LOGIN, title).args(args))];
-        }
-        let how = format!("Run `stablehand login --agent {name}` in a terminal, then try again");
-        vec![AuthMethod::Agent(AuthMethodAgent::new(LOGIN, title).description(how))]
-    }
-
-    fn log_in(&self, request: &AuthenticateRequest, responder: Responder<AuthenticateResponse>) {
-        if &*request.method_id.0 != LOGIN {
-            let what = format!("there is no way to log in called `{}`", request.method_id.0);
-            return answer(responder, Err(Error::invalid_params().data(what)));
-        }
-        let asked = self.asked();
-        aside(responder, move || match asked.is_logged_in() {
-            Some(false) => Err(Error::auth_required().data(format!(
-                "run `stablehand login --agent {}` in a terminal, then try again",
-                asked.agent.name()
-            ))),
-            _ => Ok(AuthenticateResponse::new()),
-        });
-    }
-
-    fn log_out(&self, responder: Responder<LogoutResponse>) {
-        let asked = self.asked();
-        aside(responder, move || match asked.log_out() {
-            Ok(_) => Ok(LogoutResponse::new()),
-            Err(why) => Err(turn::internal(why, serde_json::json!({}))),
-        });
-    }
-
-    fn asked(&self) -> Asked {
-        let here = std::env::current_dir().unwrap_or_default();
-        Asked::new(self.agent, self.program.clone(), &self.env, &here)
-    }
-
     fn begin(
         self: &Arc<Self>,
         request: NewSessionRequest,

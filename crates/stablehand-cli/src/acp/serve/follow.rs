@@ -39,7 +39,9 @@ impl Worker {
             let text = "There is no log of this session, so it begins anew.";
             let mut out = Vec::new();
             self.updates.notice(NoticeLevel::Info, text, None, &mut out);
-            out.into_iter().for_each(|update| self.send(update));
+            for update in out {
+                self.send(update);
+            }
         }
         if past == Past::Told {
             for log in std::mem::take(&mut self.target.old_logs) {
@@ -73,14 +75,9 @@ impl Worker {
     }
 
     /// Reads events up to now. Returns the approvals that still wait.
-    fn read_past(
-        &mut self,
-        events: &mut Subscription,
-        past: Past,
-        runs: bool,
-    ) -> Vec<Box<Question>> {
+    fn read_past(&mut self, events: &mut Subscription, past: Past, runs: bool) -> Vec<Question> {
         let began = unix_now();
-        let mut waiting: Vec<Box<Question>> = Vec::new();
+        let mut waiting: Vec<Question> = Vec::new();
         let mut quiet_since = Instant::now();
         loop {
             let next = if runs { events.try_next() } else { events.next() };
@@ -94,7 +91,7 @@ impl Worker {
             quiet_since = Instant::now();
             self.last = Some(frame.cursor);
             match Note::of(&frame.event) {
-                Some(Note::Asked(question)) => waiting.push(question),
+                Some(Note::Asked(question)) => waiting.push(*question),
                 Some(Note::Resolved(it)) => waiting.retain(|question| question.id != it.id),
                 Some(Note::Over) => waiting.clear(),
                 _ => {}
