@@ -19,12 +19,10 @@ use crate::failure::Failure;
 use crate::screen::Screen;
 use crate::signals::Attention;
 use keyboard::Keyboard;
-use stablehand::clock::unix_now;
-use stablehand::control::{self, Control, Request, Sender};
-use stablehand::gate::{Gate, Remembered};
+use stablehand::control::{self, Control, Sender};
+use stablehand::gate::Gate;
 use stablehand::session::Policy;
 use stablehand_core::actor::Actor;
-use stablehand_core::event::Tool;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -128,55 +126,6 @@ impl Attendant {
     }
 }
 
-/// What "always" would mean for a question.
-#[derive(Debug)]
-pub(crate) enum Always {
-    /// The agent itself remembers it, for its session.
-    Session,
-    /// A rule is written.
-    Rule {
-        /// The rule.
-        text: String,
-        /// Where to.
-        file: String,
-    },
-    /// It cannot be said, for this reason.
-    No(String),
-}
-
-pub(crate) fn always(gate: Option<&Gate>, tool: Option<&Tool>) -> Always {
-    let Some(gate) = gate else { return Always::Session };
-    let Some(file) = gate.rules_file() else {
-        return Always::No("there is no file for rules".to_owned());
-    };
-    let Some(tool) = tool else {
-        return Always::No("it is not about a tool call".to_owned());
-    };
-    match gate.exact_rule(tool) {
-        Ok(text) => Always::Rule { text, file: file.display().to_string() },
-        Err(why) => Always::No(why.to_string()),
-    }
-}
-
-/// Writes the rule for a call, and has it put on record; where it stands, or why not.
-pub(crate) fn remember(
-    gate: &Gate,
-    tool: &Tool,
-    why: &str,
-    id: &str,
-    control: &Control,
-) -> Result<String, String> {
-    match gate.remember(tool, unix_now(), why) {
-        Ok(Remembered::Known) => Ok("the rules allow it already".to_owned()),
-        Ok(Remembered::Written { rule, text }) => {
-            let place = format!("written to {}:{}", rule.file, rule.line);
-            control.send(Request::RuleWritten { id: id.to_owned(), rule, text });
-            Ok(place)
-        }
-        Err(error) => Err(stablehand::error_chain(&error)),
-    }
-}
-
 /// The thread that asks.
 #[derive(Debug)]
 pub struct Asking {
@@ -208,8 +157,7 @@ impl Asking {
                 thread.spawn(move || person.run())?
             }
             Who::Program(line) => {
-                let program =
-                    program::Program::new(Arc::clone(line), inbox, control, gate, screen)?;
+                let program = program::Program::new(Arc::clone(line), inbox, control, screen)?;
                 thread.spawn(move || program.run())?
             }
         };

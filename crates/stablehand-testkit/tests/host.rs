@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may fail by a panic")]
 
-use stablehand::control::{AnswerError, Refused};
+use stablehand::control::{Always, AnswerError, Refused};
 use stablehand::core::actor::Actor;
 use stablehand::core::event::{EventKind, SessionEnd, TurnEnd};
 use stablehand::core::id::{SessionKey, TurnId};
@@ -239,6 +239,70 @@ fn the_first_answer_wins_and_the_others_learn_who_gave_it() {
     assert!(matches!(unknown, Err(AnswerError::NotWaiting { .. })), "{unknown:?}");
     host.finish(key).unwrap();
     assert_eq!(events.filter(|it| it.event.event.name() == "turn.ended").count(), 1);
+}
+
+#[test]
+fn always_is_written_by_the_session_whichever_process_answers() {
+    let place = tempfile::tempdir().unwrap();
+    let logs = place.path().join("logs");
+    let rules = place.path().join("rules.toml");
+    std::fs::write(&rules, "[policy]\ndefault = \"ask\"\n").unwrap();
+    let policy = stablehand::policy::Policy::parse("[policy]\ndefault = \"ask\"\n", "rules");
+    let world = stablehand::policy_world::FileWorld::new(place.path(), None, &[]);
+    let gate = stablehand::gate::Gate::new(policy.unwrap(), world, "claude")
+        .with_rules_file(Some(rules.clone()));
+    let script = "init\nprompt\nask c1 10s echo hi\nassistant Done.\ndone\n";
+    let spec = spec(Agent::Claude, place.path(), script)
+        .env("FAKE_AGENT_TALKS", "1")
+        .policy(Policy::Rules(Arc::new(gate)))
+        .prompt("go");
+    let owner = Host::new(&logs);
+    let key = owner.start(spec).unwrap();
+    let guest = Host::new(&logs);
+    let mut events = guest.subscribe(key, From::Start).unwrap();
+    let asked = events.find_map(|frame| match &frame.event.event {
+        EventKind::ApprovalRequested { id, waits: true, .. } => Some(id.clone()),
+        _ => None,
+    });
+    let id = asked.expect("a question");
+    wait_for("the approval on the board", || guest.always(key, &id).is_some());
+    let Some(Always::Rule { text, file }) = guest.always(key, &id) else { panic!("no rule") };
+    assert!(text.contains("command = \"echo hi\""), "{text}");
+    assert_eq!(file, rules.display().to_string());
+    assert_eq!(owner.always(key, &id), guest.always(key, &id));
+    assert_eq!(guest.answer(key, &id, Answer::AllowAlways, person()), Ok(()));
+    owner.finish(key).unwrap();
+    assert_eq!(events.filter(|it| it.event.event.name() == "turn.ended").count(), 1);
+    let written = std::fs::read_to_string(&rules).unwrap();
+    assert_eq!(written.matches("command = \"echo hi\"").count(), 1, "{written}");
+    let log = std::fs::read_to_string(owner.log(key).unwrap()).unwrap();
+    let at =
+        |name: &str| log.lines().position(|line| line.contains(&format!("\"msg\":\"{name}\"")));
+    assert!(at("rule_written").unwrap() < at("approval_resolved").unwrap(), "{log}");
+    drop(owner.shutdown(Duration::from_secs(5)));
+}
+
+#[test]
+fn a_session_that_was_deleted_is_neither_listed_nor_opened() {
+    let place = tempfile::tempdir().unwrap();
+    let logs = place.path().join("logs");
+    let host = Host::new(&logs);
+    let spec = spec(Agent::Cursor, place.path(), TURN).mode(stablehand::Mode::Plan).model("hay-2");
+    let key = host.start(spec.prompt("first")).unwrap();
+    host.finish(key).unwrap();
+    assert!(host.end(key, Duration::from_secs(5)).unwrap().outcome.unwrap().is_success());
+    let found = Host::new(&logs).find(key).unwrap();
+    assert_eq!(found.chosen.mode.as_deref(), Some("plan"));
+    assert_eq!(found.chosen.model.as_deref(), Some("hay-2"));
+    assert!(found.used >= found.began, "{found:?}");
+    host.delete(key, &person()).unwrap();
+    for host in [host, Host::new(&logs)] {
+        assert!(host.find(key).is_none() && host.list(&Filter::default()).is_empty());
+        assert!(matches!(host.open(key), Err(OpenError::Unknown { .. })));
+        assert!(matches!(host.subscribe(key, From::Start), Err(SubscribeError::NoSession(_))));
+        let all = host.list(&Filter { deleted: true, ..Filter::default() });
+        assert_eq!((all.len(), all[0].deleted, all[0].logs.len()), (1, true, 2));
+    }
 }
 
 #[test]

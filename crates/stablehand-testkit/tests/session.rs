@@ -147,6 +147,47 @@ fn a_cancelled_turn_can_be_followed_by_another() {
 }
 
 #[test]
+fn a_cancelled_turn_ends_the_processes_that_it_began() {
+    for (agent, acp) in TALKERS {
+        let place = tempfile::tempdir().unwrap();
+        // Every process plays it from the beginning.
+        let script = "init\nprompt\nspawn setsid for 120s\nassistant so\nhang\n";
+        let spec = talk(agent, acp, place.path(), script);
+        let mut session = spec.prompt("go").conversation().start().unwrap();
+        let handle = session.handle();
+        let (mut starts, mut cancels, mut ends) = (0, 0, Vec::new());
+        for event in session.events() {
+            match event.event {
+                EventKind::ProcessSpawned { .. } => starts += 1,
+                EventKind::ItemDelta { .. } | EventKind::ItemCompleted { .. }
+                    if cancels == ends.len() =>
+                {
+                    cancels += 1;
+                    handle.cancel();
+                }
+                EventKind::TurnEnded { end, .. } => {
+                    if ends.is_empty() {
+                        let record = place.path().join("record");
+                        let left = stablehand_testkit::census::living("no such marker", &record);
+                        assert!(left.is_empty(), "{agent:?}: {left:?}");
+                        handle.prompt("again").unwrap();
+                        handle.finish();
+                    }
+                    ends.push(end);
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(ends, [TurnEnd::Cancelled, TurnEnd::Cancelled], "{agent:?}");
+        assert_eq!(starts, 2, "{agent:?}");
+        let log = std::fs::read_to_string(session.wait().unwrap().log).unwrap();
+        let said = log.lines().find(|line| line.contains("\"cancel_ignored\""));
+        let said = said.unwrap_or_else(|| panic!("{agent:?}: {log}"));
+        assert!(said.contains("processes of the interrupted turn are left"), "{agent:?}: {said}");
+    }
+}
+
+#[test]
 fn a_dropped_session_leaves_nobody() {
     let place = tempfile::tempdir().unwrap();
     let script = "ignore INT TERM\nread-stdin\ninit s1\nspawn daemon\nhang\n";

@@ -3,10 +3,14 @@
 //! A [`Control`] can be cloned and used from any thread; the driver holds the one receiving end,
 //! whose descriptor it polls. What is sent is never lost and never blocks the sender.
 
+mod always;
 mod board;
 
+pub use always::Always;
+pub(crate) use always::Subject;
 pub use board::{AnswerError, Board, Refused};
 
+use crate::gate::Remembered;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::{pipe, read, write};
 use stablehand_core::actor::Actor;
@@ -57,7 +61,7 @@ pub enum Request {
         /// Who answers.
         by: Actor,
     },
-    /// Somebody answered "always": a rule was written, and the gate has it. To be put on record.
+    /// The answer "always" wrote a rule, and the gate has it. To be put on record.
     RuleWritten {
         /// The question that it came from.
         id: String,
@@ -148,10 +152,39 @@ impl Control {
 
     /// Answers an approval. The first valid answer wins.
     pub fn answer(&self, id: &str, answer: Answer, by: Actor) -> Result<(), AnswerError> {
+        if answer == Answer::AllowAlways {
+            return self.allow_always(id, by).map(drop);
+        }
         let claimed = self.board.claim(id, &by);
         // An answer that does not count is on record too.
         self.queue.send(Request::Answer { id: id.to_owned(), answer, by });
-        claimed
+        claimed.map(drop)
+    }
+
+    /// Allows an approval, now and from now on. Where rules asked, a rule for exactly this call is
+    /// written first, which may wait for a disk; returns where it stands. Where none can be
+    /// written, the approval waits on. Without rules the agent itself remembers it.
+    pub fn allow_always(&self, id: &str, by: Actor) -> Result<Option<RuleRef>, AnswerError> {
+        let claimed = self.board.claim(id, &by);
+        let written = match &claimed {
+            Ok(subject) => subject.remember(),
+            Err(_) => Ok(None),
+        };
+        let written = written.map_err(|why| {
+            self.board.still_waits(id);
+            AnswerError::NoRule { id: id.to_owned(), why }
+        })?;
+        let (answer, rule) = match written {
+            None => (Answer::AllowAlways, None),
+            Some(Remembered::Known) => (Answer::Allow, None),
+            Some(Remembered::Written { rule, text }) => {
+                let id = id.to_owned();
+                self.queue.send(Request::RuleWritten { id, rule: rule.clone(), text });
+                (Answer::Allow, Some(rule))
+            }
+        };
+        self.queue.send(Request::Answer { id: id.to_owned(), answer, by });
+        claimed.map(|_| rule)
     }
 
     /// Takes no further prompt; the process may end after those that were given.

@@ -8,27 +8,30 @@
 
 mod attached;
 mod catalog;
+mod error;
 pub(crate) mod socket;
 
 pub use catalog::{Filter, SessionState, Summary};
+pub use error::{AttachError, OpenError, SubscribeError};
 pub use socket::ControlSocket;
 
-use crate::agent::Agent;
-use crate::control::{AnswerError, Refused};
-use crate::frames::{Cursor, Feed, From, Subscription};
+use crate::agent::{Agent, Mode};
+use crate::control::{Always, AnswerError, Refused};
+use crate::frames::{Feed, From, Subscription};
+use crate::log::{Durability, Listener, Log, LogError, LogOptions};
 use crate::redact::Redaction;
-use crate::session::{Handle, Outcome, Policy, Session, SessionSpec, StartError};
+use crate::session::{Attach, Handle, Outcome, Policy, Session, SessionSpec, StartError};
 use attached::Attached;
 use catalog::Catalog;
+use stablehand_core::Dialect;
 use stablehand_core::actor::Actor;
 use stablehand_core::id::{SessionId, SessionKey, TurnId};
+use stablehand_core::record::{Level, SessionDeleted};
 use stablehand_core::speak::{Answer, Prompt};
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use thiserror::Error;
 
 /// How often the host looks whether its sessions are over while it shuts down.
 const LOOK: Duration = Duration::from_millis(10);
@@ -57,10 +60,24 @@ pub struct Host(Arc<Inner>);
 struct Inner {
     folder: PathBuf,
     redaction: Option<Redaction>,
+    listening: OnceLock<Listening>,
     /// Held while a session is opened or attached to, so that two callers do not both do it.
     opening: Mutex<()>,
     catalog: Catalog,
     sessions: Mutex<BTreeMap<SessionKey, Arc<Hosted>>>,
+}
+
+/// Who is told of the decisions of sessions.
+struct Listening {
+    level: Level,
+    /// Makes the listener of one session.
+    make: Box<dyn Fn() -> Listener + Send + Sync>,
+}
+
+impl std::fmt::Debug for Listening {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listening").field("level", &self.level).finish_non_exhaustive()
+    }
 }
 
 /// A session that the host can speak to.
@@ -77,78 +94,6 @@ enum Line {
     Own(Handle, Box<Mutex<Option<Session>>>),
     /// Another process runs it.
     Other(Attached),
-}
-
-/// Why the events of a session cannot be followed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum SubscribeError {
-    /// Neither the host nor a log in its folder has a session of that key.
-    #[error("there is no session {0}; `list` has those that there are")]
-    NoSession(SessionKey),
-    /// The cursor is one of another session.
-    #[error("the cursor {cursor} does not belong to session {key}")]
-    ForeignCursor {
-        /// The session.
-        key: SessionKey,
-        /// The cursor.
-        cursor: Cursor,
-    },
-    /// The log of a session that another process runs cannot be read.
-    #[error(transparent)]
-    Attach(#[from] AttachError),
-}
-
-/// Why a session of an earlier process cannot be opened.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// No log in the folder has that key.
-    #[error("no log in `{}` belongs to session {key}", folder.display())]
-    Unknown {
-        /// The session.
-        key: SessionKey,
-        /// The folder that was looked in.
-        folder: PathBuf,
-    },
-    /// Another process runs it now, and cannot be attached to.
-    #[error(transparent)]
-    Attach(#[from] AttachError),
-    /// It was never started, or its agent is not one that we know.
-    #[error("the log of session {key} does not say which agent and session to resume")]
-    NotResumable {
-        /// The session.
-        key: SessionKey,
-    },
-    /// It cannot be started.
-    #[error(transparent)]
-    Start(#[from] StartError),
-}
-
-/// Why a session of another process cannot be attached to.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum AttachError {
-    /// No log in the folder has that key.
-    #[error("no log in `{}` belongs to session {key}", folder.display())]
-    Unknown {
-        /// The session.
-        key: SessionKey,
-        /// The folder that was looked in.
-        folder: PathBuf,
-    },
-    /// No process runs it.
-    #[error("no process runs session {0}; `open` it instead")]
-    NotRunning(SessionKey),
-    /// Its log cannot be read.
-    #[error("failed to read the log of session {key}")]
-    Log {
-        /// The session.
-        key: SessionKey,
-        /// What went wrong.
-        #[source]
-        source: io::Error,
-    },
 }
 
 /// How a session ended that the host shut down.
@@ -178,10 +123,18 @@ impl Host {
         Host(Arc::new(Inner {
             folder,
             redaction,
+            listening: OnceLock::new(),
             opening: Mutex::default(),
             catalog: Catalog::default(),
             sessions: Mutex::default(),
         }))
+    }
+
+    /// Tells listeners of the decisions, from `level` on, of every session that this host starts or
+    /// opens from now on, as they are logged. `make` makes the listener of one session, which must
+    /// not wait. The first call counts.
+    pub fn listen(&self, level: Level, make: impl Fn() -> Listener + Send + Sync + 'static) {
+        let _listening_already = self.0.listening.set(Listening { level, make: Box::new(make) });
     }
 
     /// The folder of the logs.
@@ -193,18 +146,32 @@ impl Host {
     /// started shows in its events. Who gives the first prompt is [`SessionSpec::actor`]; what becomes
     /// of its questions is [`SessionSpec::policy`], which denies them where it is not set.
     pub fn start(&self, spec: SessionSpec) -> Result<SessionKey, StartError> {
-        let session = spec.log_dir(&self.0.folder).start()?;
+        let session = self.begin(spec)?;
         Ok(self.own(session))
     }
 
+    fn begin(&self, spec: SessionSpec) -> Result<Session, StartError> {
+        let spec = spec.log_dir(&self.0.folder);
+        let listening = self.0.listening.get();
+        let listener = listening.map(|listening| (listening.level, (listening.make)()));
+        spec.start_with(Attach { listener, ..Attach::default() })
+    }
+
     /// Makes a session ready for prompts. The host attaches to one that another process runs. It
-    /// resumes one that is over: the next prompt starts its agent again, and its approvals wait for an
-    /// answer. A session that goes on here stays as it is.
+    /// resumes one that is over: the next prompt starts its agent again, in the mode and with the model
+    /// that were chosen last, and its approvals wait for an answer. A session that goes on here stays
+    /// as it is.
     pub fn open(&self, key: SessionKey) -> Result<(), OpenError> {
         self.open_as(key, |summary, agent| {
             let mut spec = Session::builder(agent).policy(Policy::Ask);
             if let Some(folder) = &summary.workspace {
                 spec = spec.workspace(folder);
+            }
+            if let Some(mode) = summary.chosen.mode.as_deref().and_then(Mode::by_name) {
+                spec = spec.mode(mode);
+            }
+            if let Some(model) = &summary.chosen.model {
+                spec = spec.model(model);
             }
             match summary.program.as_ref().filter(|program| program.is_file()) {
                 Some(program) => spec.program(program),
@@ -214,7 +181,7 @@ impl Host {
     }
 
     /// The same with settings of the caller's: `spec` is told what is known of the session. The
-    /// key and the agent's own id are filled in.
+    /// key and the agent's own id are filled in; a session that the agent never named begins anew.
     pub fn open_as(
         &self,
         key: SessionKey,
@@ -224,20 +191,20 @@ impl Host {
         if self.hosted(key).is_some_and(|hosted| !hosted.is_over()) {
             return Ok(());
         }
-        let known = self.0.catalog.of(&self.0.folder, key);
-        let Some(summary) = known else {
+        let Some(summary) = self.known(key) else {
             return Err(OpenError::Unknown { key, folder: self.0.folder.clone() });
         };
         if summary.state == SessionState::Elsewhere {
             return Ok(self.attach_to(&summary)?);
         }
         let agent = summary.agent.as_deref().and_then(Agent::by_name);
-        let (Some(agent), Some(SessionId(native))) = (agent, summary.native.clone()) else {
-            return Err(OpenError::NotResumable { key });
-        };
-        let spec = spec(&summary, agent).key(key).resume(native).conversation();
+        let agent = agent.ok_or(OpenError::NotResumable { key })?;
+        let mut spec = spec(&summary, agent).key(key).conversation();
+        if let Some(SessionId(native)) = &summary.native {
+            spec = spec.resume(native);
+        }
         let past = catalog::past(&summary.logs, spec.redaction());
-        let session = spec.past(past).log_dir(&self.0.folder).start()?;
+        let session = self.begin(spec.past(past))?;
         self.own(session);
         Ok(())
     }
@@ -249,7 +216,7 @@ impl Host {
         if self.hosted(key).is_some_and(|hosted| !hosted.is_over()) {
             return Ok(());
         }
-        match self.0.catalog.of(&self.0.folder, key) {
+        match self.known(key) {
             None => Err(AttachError::Unknown { key, folder: self.0.folder.clone() }),
             Some(summary) => self.attach_to(&summary),
         }
@@ -283,6 +250,20 @@ impl Host {
         found
     }
 
+    /// One session in the folder.
+    pub fn find(&self, key: SessionKey) -> Option<Summary> {
+        let mut summary = self.known(key)?;
+        if let Some(hosted) = self.hosted(key) {
+            hosted.describe(&mut summary);
+        }
+        Some(summary)
+    }
+
+    /// What the logs tell of a session that was not deleted.
+    fn known(&self, key: SessionKey) -> Option<Summary> {
+        self.0.catalog.of(&self.0.folder, key).filter(|summary| !summary.deleted)
+    }
+
     /// Follows the events of any session: one of this host, one that another process runs (the host
     /// attaches to it), or one that is over. It starts no agent.
     pub fn subscribe(&self, key: SessionKey, from: From) -> Result<Subscription, SubscribeError> {
@@ -300,7 +281,7 @@ impl Host {
 
     fn feed_of_other(&self, key: SessionKey) -> Result<Arc<Feed>, SubscribeError> {
         let no_session = || SubscribeError::NoSession(key);
-        let summary = self.0.catalog.of(&self.0.folder, key).ok_or_else(no_session)?;
+        let summary = self.known(key).ok_or_else(no_session)?;
         if summary.state == SessionState::Elsewhere {
             self.attach(key)?;
             return Ok(Arc::clone(&self.hosted(key).ok_or_else(no_session)?.feed));
@@ -361,6 +342,14 @@ impl Host {
         }
     }
 
+    /// What [`Answer::AllowAlways`] would mean for an approval that waits; see [`Handle::always`].
+    pub fn always(&self, key: SessionKey, approval: &str) -> Option<Always> {
+        match &self.hosted(key)?.line {
+            Line::Own(handle, _) => handle.always(approval),
+            Line::Other(attached) => attached.always(approval),
+        }
+    }
+
     /// Takes no further prompt: the session ends after those that were given.
     pub fn finish(&self, key: SessionKey) -> Result<(), Refused> {
         match &self.hosted(key).ok_or(Refused::NoSession)?.line {
@@ -377,6 +366,14 @@ impl Host {
             Line::Other(attached) => attached.stop(by)?,
         }
         Ok(())
+    }
+
+    /// Where the log of a session is now.
+    pub fn log(&self, key: SessionKey) -> Option<PathBuf> {
+        match self.handle(key) {
+            Some(handle) => Some(handle.log()),
+            None => self.known(key)?.logs.pop(),
+        }
     }
 
     /// What can be said to a session of this process, for callers that follow one closely.
@@ -398,6 +395,42 @@ impl Host {
         Some(SessionReport { key, outcome })
     }
 
+    /// Ends a session of this process, waits for that and says how it ended. An agent at rest leaves by
+    /// itself, another one is stopped; it is killed when `within` has passed. A session that another
+    /// process runs goes on there.
+    pub fn end(&self, key: SessionKey, within: Duration) -> Option<SessionReport> {
+        let until = Instant::now() + within;
+        let hosted = self.hosted(key)?;
+        if let Line::Own(handle, _) = &hosted.line {
+            dismiss(handle);
+            while !hosted.is_over() && Instant::now() < until {
+                std::thread::sleep(LOOK);
+            }
+            if !hosted.is_over() {
+                // The second word kills at once.
+                handle.stop();
+                handle.stop();
+            }
+        }
+        self.close(key)
+    }
+
+    /// Deletes a session, which should be over: from now on nobody lists, opens or follows it. A log
+    /// of its own says who did that; the other logs stay until they are pruned.
+    pub fn delete(&self, key: SessionKey, by: &Actor) -> Result<(), LogError> {
+        let options = LogOptions {
+            folder: self.0.folder.clone(),
+            prefix: "stablehand".to_owned(),
+            durability: Durability::Group,
+            required: false,
+        };
+        // No agent says anything in it, so any dialect will do.
+        let mut log = Log::open(options, key, Dialect::Acp, None, None)?;
+        log.decide(SessionDeleted { by: by.by.to_string(), via: by.via.clone() }, None);
+        log.end();
+        Ok(())
+    }
+
     /// Ends all sessions of this process and says how they ended. Agents at rest leave by
     /// themselves; the others are stopped, and killed when `within` has passed. Returns when every
     /// tree is gone.
@@ -412,10 +445,7 @@ impl Host {
             })
             .collect();
         for (_, handle, _) in &own {
-            handle.finish();
-            if handle.turn().is_some() {
-                handle.stop();
-            }
+            dismiss(handle);
         }
         while Instant::now() < until && own.iter().any(|(_, _, session)| !session.is_over()) {
             std::thread::sleep(LOOK);
@@ -470,6 +500,14 @@ impl Hosted {
             }
             Line::Other(_) => summary.state = SessionState::Attached,
         }
+    }
+}
+
+/// Has a session end: at once where its agent works, by itself where it rests.
+fn dismiss(handle: &Handle) {
+    handle.finish();
+    if handle.turn().is_some() {
+        handle.stop();
     }
 }
 

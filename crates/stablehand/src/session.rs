@@ -22,7 +22,7 @@ pub use start::{Attach, output_lost};
 pub(crate) use turns::{Turns, end_waiting};
 
 use crate::agent::Agent;
-use crate::control::{AnswerError, Control, Refused, Request};
+use crate::control::{Always, AnswerError, Control, Refused, Request};
 use crate::driver::{RunReport, StatusCell, StatusLine};
 use crate::frames::{Feed, From, Subscription};
 use crate::log::{LogSource, PathCell};
@@ -61,7 +61,6 @@ pub struct Session {
     thread: Option<JoinHandle<(AllRuns, u64)>>,
     feed: Arc<Feed>,
     source: LogSource,
-    log: PathCell,
     key: SessionKey,
 }
 
@@ -70,6 +69,7 @@ pub struct Session {
 pub struct Handle {
     control: Control,
     status: StatusCell,
+    log: PathCell,
     by: Actor,
 }
 
@@ -134,7 +134,7 @@ impl Session {
 
     /// Where the log is now. Its name changes once, when the agent has named the session.
     pub fn log(&self) -> PathBuf {
-        self.log.get()
+        self.handle.log()
     }
 
     /// Returns true when the session is over and its tree is gone.
@@ -151,7 +151,7 @@ impl Session {
     pub fn wait(mut self) -> Result<Outcome, WaitError> {
         // Whoever waits does not read, and need not.
         let report = self.thread.take().and_then(|thread| thread.join().ok());
-        let log = self.log.get();
+        let log = self.log();
         match report {
             Some((AllRuns { report, signal, verified }, lost_bytes)) => {
                 let source = self.source.clone();
@@ -203,6 +203,12 @@ impl Handle {
         self.control.answer(id, answer, self.by.clone())
     }
 
+    /// What [`Answer::AllowAlways`] would mean for an approval that waits: the rule that it would
+    /// write, or that the agent itself remembers it. None where the approval does not wait.
+    pub fn always(&self, id: &str) -> Option<Always> {
+        self.control.board().always(id)
+    }
+
     /// Allows what was asked, this once.
     pub fn approve(&self, id: &str) -> Result<(), AnswerError> {
         self.answer(id, Answer::Allow)
@@ -231,6 +237,11 @@ impl Handle {
     /// Stops the agent and everything that it started; a second time, at once.
     pub fn stop(&self) {
         self.control.stop(self.by.clone());
+    }
+
+    /// Where the log is now. Its name changes once, when the agent has named the session.
+    pub fn log(&self) -> PathBuf {
+        self.log.get()
     }
 
     /// The same in requests, for callers that speak to single runs as well.

@@ -1,20 +1,23 @@
 //! An agent of the protocol, behind which any other agent stands: what an editor asks for, and who
 //! does it.
 //!
-//! Owns the connection, on a thread of its own, and which session is whose. Each session has a
+//! A face of [`Host`], which has the sessions: only protocol and presentation are here. Owns the
+//! connection, on a thread of its own, and which sessions the editor has open. Each of these has a
 //! worker; a request is handed to it and answered from there, because the connection takes one
 //! message after the other and must never wait. The protocol's own library is used in this folder
 //! and nowhere else.
 
-mod book;
 mod commands;
 mod flow;
+mod follow;
+mod hello;
 mod hunks;
-mod live;
 mod prompt;
 mod questions;
 mod servers;
+mod sessions;
 mod settings;
+mod start;
 mod turn;
 mod updates;
 mod worker;
@@ -25,34 +28,28 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
 use crate::screen::Screen;
-use crate::sessions::known;
-use crate::signals;
-use agent_client_protocol::schema::ProtocolVersion;
+use crate::{console, signals};
 use agent_client_protocol::v1::schema::{
-    AgentAuthCapabilities, AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodTerminal,
-    AuthenticateRequest, AuthenticateResponse, CancelNotification, CloseSessionRequest,
-    CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse, Error, Implementation,
-    InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
-    LoadSessionRequest, LoadSessionResponse, LogoutCapabilities, LogoutRequest, LogoutResponse,
-    McpCapabilities, NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest,
-    ResumeSessionRequest, ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities,
-    SessionDeleteCapabilities, SessionInfo, SessionListCapabilities, SessionResumeCapabilities,
-    SetSessionConfigOptionRequest, SetSessionModeRequest,
+    AuthenticateRequest, CancelNotification, CloseSessionRequest, CloseSessionResponse,
+    DeleteSessionRequest, DeleteSessionResponse, Error, InitializeRequest, ListSessionsRequest,
+    ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, LogoutRequest,
+    NewSessionRequest, NewSessionResponse, PromptRequest, ResumeSessionRequest,
+    ResumeSessionResponse, SessionNotification, SessionUpdate, SetSessionConfigOptionRequest,
+    SetSessionModeRequest,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent as AgentRole, Client, JsonRpcResponse, LineDirection, Stdio};
-use book::{Book, Entry};
-use commands::Asked;
 use flow::Flow;
+use follow::Past;
+use sessions::Target;
 use stablehand::agent::Agent;
 use stablehand::control::{self, Request};
+use stablehand::{Actor, Host, SessionKey};
 use stablehand_core::mcp::McpServer;
-use stablehand_core::time::UnixMillis;
-use stablehand_store::query::Session;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use worker::{Offer, Word, Worker, answer};
@@ -63,8 +60,10 @@ const GOODBYE: Duration = Duration::from_secs(15);
 /// So many sessions are listed at once.
 const PAGE: usize = 50;
 
-/// The way to log in that is the agent's own.
-const LOGIN: &str = "agent-login";
+/// Who prompts, answers and cancels here, in records.
+fn actor() -> Actor {
+    Actor::person("acp")
+}
 
 /// What there is before an editor has said hello.
 pub(super) struct Place {
@@ -73,7 +72,7 @@ pub(super) struct Place {
     again: AgainArgs,
     agent: Agent,
     program: PathBuf,
-    book: Book,
+    host: Host,
     screen: Screen,
     flow: Arc<Flow>,
 }
@@ -103,16 +102,31 @@ impl House {
         self.agent.takes_images(self.choice.form_in_talk(self.agent))
     }
 
+    /// Tells the editor something about a session, which it knows by that id.
+    fn tell(&self, session: &str, update: SessionUpdate) {
+        self.flow.sent();
+        let told = SessionNotification::new(session.to_owned(), update);
+        // That the editor is gone is noticed elsewhere.
+        let _editor_gone = self.editor.send_notification(told);
+    }
+
     fn warn(&self, text: &str) {
         self.screen.err(format!("{PROGRAM}: WARN {text}\n").as_bytes());
     }
 }
 
-/// Who serves which session.
+/// The sessions that an editor has open, by its ids of them.
 struct Door {
     place: Arc<Place>,
     house: OnceLock<Arc<House>>,
-    sessions: Mutex<HashMap<String, Sender<Word>>>,
+    sessions: Mutex<HashMap<String, Open>>,
+}
+
+/// A session that an editor has open.
+struct Open {
+    key: SessionKey,
+    cwd: PathBuf,
+    worker: Sender<Word>,
 }
 
 impl Deref for Door {
@@ -123,17 +137,11 @@ impl Deref for Door {
     }
 }
 
-/// How a session is begun.
-struct Past {
-    /// Whether everything that was said before is told again.
-    tells: bool,
+/// How an editor wants a session.
+struct Wanted {
+    cwd: PathBuf,
     servers: Vec<McpServer>,
-}
-
-/// What ends it all.
-enum End {
-    Editor(Result<(), agent_client_protocol::Error>),
-    Signal(i32),
+    past: Past,
 }
 
 /// Serves one editor; the exit status.
@@ -146,10 +154,21 @@ pub(super) fn main(choice: &ChoiceArgs, again: &AgainArgs) -> Result<u8, Failure
     choice.gate(agent, &choice.config(&env)?)?;
     let screen = Screen::start(choice.redaction().as_ref()).map_err(io)?;
     let (control, requests) = control::control().map_err(io)?;
+    let gone = control.clone();
     let attention = signals::watch(control).map_err(io)?;
     attention.set(true);
+    let folder = choice.log_dir(&env)?;
+    let host = match choice.redaction() {
+        Some(redaction) => Host::redacting(folder, redaction),
+        None => Host::new(folder),
+    };
+    let listener_screen = screen.clone();
+    host.listen(choice.log_level, move || {
+        let shown = &["run_ended", "approval_resolved", "spawn_failed"];
+        console::listener(PROGRAM, listener_screen.clone(), shown)
+    });
     let place = Place {
-        book: Book::new(&env.state()?),
+        host,
         env,
         choice: choice.clone(),
         again: again.clone(),
@@ -163,42 +182,41 @@ pub(super) fn main(choice: &ChoiceArgs, again: &AgainArgs) -> Result<u8, Failure
         house: OnceLock::new(),
         sessions: Mutex::default(),
     });
-    let (ends, end) = channel();
     let connection = Arc::clone(&door);
-    let editor_gone = ends.clone();
     let serve = move || {
         let result = futures_lite::future::block_on(connect(connection));
-        let _main_gone = editor_gone.send(End::Editor(result));
+        gone.send(Request::ReaderGone);
+        result
     };
-    std::thread::Builder::new().name("editor".into()).spawn(serve).map_err(io)?;
-    let listen = move || {
-        loop {
-            match requests.next() {
-                Some(Request::Stop { signal, .. }) => {
-                    let _main_gone = ends.send(End::Signal(signal));
-                }
-                Some(_) => {}
-                None => wait_for(&requests),
-            }
-        }
-    };
-    std::thread::Builder::new().name("requests".into()).spawn(listen).map_err(io)?;
-    let ended = end.recv();
-    door.close();
+    let editor = std::thread::Builder::new().name("editor".into()).spawn(serve).map_err(io)?;
+    let signal = wait_for_end(&requests);
+    door.close_all();
     door.screen.flush();
-    match ended {
-        Ok(End::Editor(Ok(()))) | Err(_) => Ok(0),
-        Ok(End::Editor(Err(error))) => {
+    if let Some(signal) = signal {
+        return Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(15)));
+    }
+    match editor.join() {
+        Ok(Err(error)) => {
             Err(Failure::new(format!("the connection to the editor broke: {}", error.message)))
         }
-        Ok(End::Signal(signal)) => Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(15))),
+        _ => Ok(0),
     }
 }
 
-fn wait_for(requests: &control::Requests) {
+/// Waits until the editor is gone, or a signal comes: then which.
+fn wait_for_end(requests: &control::Requests) -> Option<i32> {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-    let mut fds = [PollFd::new(requests.fd(), PollFlags::POLLIN)];
-    let _interrupted = poll(&mut fds, PollTimeout::NONE);
+    loop {
+        match requests.next() {
+            Some(Request::Stop { signal, .. }) => return Some(signal),
+            Some(Request::ReaderGone) => return None,
+            Some(_) => {}
+            None => {
+                let mut fds = [PollFd::new(requests.fd(), PollFlags::POLLIN)];
+                let _interrupted = poll(&mut fds, PollTimeout::NONE);
+            }
+        }
+    }
 }
 
 /// Takes requests until the editor is gone. The order of the handlers is of no meaning.
@@ -233,25 +251,26 @@ async fn connect(door: Arc<Door>) -> Result<(), agent_client_protocol::Error> {
         let made = |offer: Offer| {
             LoadSessionResponse::new().modes(offer.modes).config_options(offer.options)
         };
-        let past = Past { tells: true, servers: servers::servers(request.mcp_servers) };
-        door.go_on(&request.session_id.0, &request.cwd, past, made, responder);
+        let servers = servers::servers(request.mcp_servers);
+        let wanted = Wanted { cwd: request.cwd, servers, past: Past::Told };
+        door.go_on(&request.session_id.0, wanted, made, responder);
     });
     let builder = on_request!(builder, ResumeSessionRequest, |door, request, responder, _| {
         let made = |offer: Offer| {
             ResumeSessionResponse::new().modes(offer.modes).config_options(offer.options)
         };
-        let past = Past { tells: false, servers: servers::servers(request.mcp_servers) };
-        door.go_on(&request.session_id.0, &request.cwd, past, made, responder);
+        let servers = servers::servers(request.mcp_servers);
+        let wanted = Wanted { cwd: request.cwd, servers, past: Past::Untold };
+        door.go_on(&request.session_id.0, wanted, made, responder);
     });
     let builder = on_request!(builder, ListSessionsRequest, |door, request, responder, _| {
         door.list(&request, responder);
     });
     let builder = on_request!(builder, CloseSessionRequest, |door, request, responder, _| {
-        door.dismiss(&request.session_id.0, responder, CloseSessionResponse::new);
+        door.close(&request.session_id.0, responder);
     });
     let builder = on_request!(builder, DeleteSessionRequest, |door, request, responder, _| {
-        let _not_there = door.book.remove(&request.session_id.0);
-        door.dismiss(&request.session_id.0, responder, DeleteSessionResponse::new);
+        door.delete(&request.session_id.0, responder);
     });
     let builder = on_request!(builder, PromptRequest, |door, request, responder, _| {
         let id = request.session_id.0.to_string();
@@ -286,147 +305,63 @@ async fn connect(door: Arc<Door>) -> Result<(), agent_client_protocol::Error> {
 }
 
 impl Door {
-    fn hello(
-        &self,
-        request: &InitializeRequest,
-        editor: ConnectionTo<Client>,
-    ) -> InitializeResponse {
-        let can = &request.client_capabilities;
-        let notices = can.session.as_ref().is_some_and(|session| session.notices.is_some());
-        let terminal_login = can.auth.terminal;
-        self.house
-            .get_or_init(|| Arc::new(House { place: Arc::clone(&self.place), editor, notices }));
-        let form = self.choice.form_in_talk(self.agent);
-        let (images, mcp) = (self.agent.takes_images(form), self.agent.takes_mcp(form));
-        let name = self.agent.name();
-        let sessions = SessionCapabilities::new()
-            .list(SessionListCapabilities::new())
-            .resume(SessionResumeCapabilities::new())
-            .close(SessionCloseCapabilities::new())
-            .delete(SessionDeleteCapabilities::new());
-        let capabilities = AgentCapabilities::new()
-            .load_session(true)
-            .prompt_capabilities(PromptCapabilities::new().embedded_context(true).image(images))
-            .mcp_capabilities(McpCapabilities::new().http(mcp.http).sse(mcp.sse))
-            .session_capabilities(sessions)
-            .auth(AgentAuthCapabilities::new().logout(LogoutCapabilities::new()));
-        let info = Implementation::new(PROGRAM, env!("CARGO_PKG_VERSION"))
-            .title(format!("Stablehand ({name})"));
-        InitializeResponse::new(ProtocolVersion::V1)
-            .agent_capabilities(capabilities)
-            .auth_methods(self.ways_to_log_in(terminal_login))
-            .agent_info(info)
-    }
-
-    fn ways_to_log_in(&self, in_terminal: bool) -> Vec<AuthMethod> {
-        let name = self.agent.name();
-        let title = format!("Log in to {name}");
-        if in_terminal {
-            let args = ["login", "--agent", name].map(str::to_owned).to_vec();
-            return vec![AuthMethod::Terminal(AuthMethodTerminal::new(LOGIN, title).args(args))];
-        }
-        let how = format!("Run `stablehand login --agent {name}` in a terminal, then try again");
-        vec![AuthMethod::Agent(AuthMethodAgent::new(LOGIN, title).description(how))]
-    }
-
-    fn log_in(&self, request: &AuthenticateRequest, responder: Responder<AuthenticateResponse>) {
-        if &*request.method_id.0 != LOGIN {
-            let what = format!("there is no way to log in called `{}`", request.method_id.0);
-            return answer(responder, Err(Error::invalid_params().data(what)));
-        }
-        let asked = self.asked();
-        aside(responder, move || match asked.is_logged_in() {
-            Some(false) => Err(Error::auth_required().data(format!(
-                "run `stablehand login --agent {}` in a terminal, then try again",
-                asked.agent.name()
-            ))),
-            _ => Ok(AuthenticateResponse::new()),
-        });
-    }
-
-    fn log_out(&self, responder: Responder<LogoutResponse>) {
-        let asked = self.asked();
-        aside(responder, move || match asked.log_out() {
-            Ok(_) => Ok(LogoutResponse::new()),
-            Err(why) => Err(turn::internal(why, serde_json::json!({}))),
-        });
-    }
-
-    fn asked(&self) -> Asked {
-        let here = std::env::current_dir().unwrap_or_default();
-        Asked::new(self.agent, self.program.clone(), &self.env, &here)
-    }
-
-    fn begin(&self, request: NewSessionRequest, responder: Responder<NewSessionResponse>) {
-        if let Err(error) = check_place(&request.cwd) {
-            return answer(responder, Err(error));
-        }
-        let entry = Entry::new(self.agent.name(), request.cwd);
-        let id = entry.id.clone();
+    fn begin(
+        self: &Arc<Self>,
+        request: NewSessionRequest,
+        responder: Responder<NewSessionResponse>,
+    ) {
+        let target = Target::new();
+        let id = target.key.to_string();
         let made = move |offer: Offer| {
             NewSessionResponse::new(id).modes(offer.modes).config_options(offer.options)
         };
-        let past = Past { tells: false, servers: servers::servers(request.mcp_servers) };
-        self.work(entry, past, made, responder);
+        let servers = servers::servers(request.mcp_servers);
+        let wanted = Wanted { cwd: request.cwd, servers, past: Past::Untold };
+        self.work(target.key.to_string(), || Some(target), wanted, made, responder);
     }
 
     fn go_on<T: JsonRpcResponse>(
-        &self,
+        self: &Arc<Self>,
         id: &str,
-        cwd: &Path,
-        past: Past,
+        wanted: Wanted,
         made: impl FnOnce(Offer) -> T + Send + 'static,
         responder: Responder<T>,
     ) {
-        if let Err(error) = check_place(cwd) {
-            return answer(responder, Err(error));
-        }
-        let Some(mut entry) = self.known(id) else {
-            return answer(responder, Err(Error::session_not_found(id.to_owned())));
+        let (place, named) = (Arc::clone(&self.place), id.to_owned());
+        let is_open = self.sessions().contains_key(id);
+        let find = move || {
+            let target = place.target(&named)?;
+            Some(Target { is_unlogged: target.is_unlogged && !is_open, ..target })
         };
-        cwd.clone_into(&mut entry.cwd);
-        self.work(entry, past, made, responder);
+        self.work(id.to_owned(), find, wanted, made, responder);
     }
 
-    /// A session by its id: one of an editor's, or one that another face began.
-    fn known(&self, id: &str) -> Option<Entry> {
-        let agent = self.agent.name();
-        if let Some(entry) = self.book.read(id) {
-            return (entry.agent == agent).then_some(entry);
-        }
-        let folder = self.choice.log_dir(&self.env).ok()?;
-        let found = known::of_agent(agent, None, &folder, &self.env);
-        let is_it = |session: &Session| session.session.as_deref() == Some(id);
-        found.into_iter().find(is_it).map(Entry::from)
-    }
-
-    /// Starts a worker, who answers.
+    /// Starts the worker of a session, which answers. Finding the session may take a moment.
     fn work<T: JsonRpcResponse>(
-        &self,
-        mut entry: Entry,
-        past: Past,
+        self: &Arc<Self>,
+        id: String,
+        find: impl FnOnce() -> Option<Target> + Send + 'static,
+        wanted: Wanted,
         made: impl FnOnce(Offer) -> T + Send + 'static,
         responder: Responder<T>,
     ) {
         let Some(house) = self.house.get().map(Arc::clone) else {
             return answer(responder, Err(Error::invalid_request()));
         };
-        if let Err(error) = self.book.write(&mut entry) {
-            let text = format!("failed to write down the session: {error}");
-            return answer(responder, Err(turn::internal(text, serde_json::json!({}))));
+        if let Err(error) = check_place(&wanted.cwd) {
+            return answer(responder, Err(error));
         }
-        let (words, inbox) = channel();
-        let id = entry.id.clone();
-        let before = self.sessions().insert(id, words.clone());
+        let door = Arc::clone(self);
         let work = move || {
-            if let Some(before) = before {
-                // The same session twice would be two agents in one.
-                part_from(&before);
-            }
-            let mut worker = Worker::new(house, entry, past.servers, words);
-            if past.tells {
-                worker.tell_past();
-            }
+            let Some(target) = find() else {
+                return answer(responder, Err(Error::session_not_found(id)));
+            };
+            let Wanted { cwd, servers, past } = wanted;
+            let (words, inbox) = channel();
+            let open = Open { key: target.key, cwd: cwd.clone(), worker: words.clone() };
+            door.replace(&id, open).iter().for_each(part_from);
+            let mut worker = Worker::new(house, id, target, cwd, servers, words);
+            worker.begin(past);
             answer(responder, Ok(made(worker.offer())));
             worker.run(&inbox);
         };
@@ -435,50 +370,61 @@ impl Door {
         }
     }
 
+    /// Opens a session under an id. Returns what was open under that id or in that session: the same
+    /// session twice would be two workers that both end it.
+    fn replace(&self, id: &str, open: Open) -> Vec<Open> {
+        let mut sessions = self.sessions();
+        let key = open.key;
+        let mut before: Vec<Open> =
+            sessions.extract_if(|_, open| open.key == key).map(|(_, open)| open).collect();
+        before.extend(sessions.insert(id.to_owned(), open));
+        before
+    }
+
     fn list(&self, request: &ListSessionsRequest, responder: Responder<ListSessionsResponse>) {
-        let book = self.book.clone();
-        let agent = self.agent.name();
+        let place = Arc::clone(&self.place);
         let (cwd, cursor) = (request.cwd.clone(), request.cursor.clone());
-        let (env, folder) = (self.env.clone(), self.choice.log_dir(&self.env));
+        let open = self.sessions().values().map(|open| (open.key, open.cwd.clone())).collect();
         aside(responder, move || {
-            let mut entries = book.of(agent);
-            // Those of other faces, but for what stands behind one of ours.
-            let natives: HashSet<_> =
-                entries.iter().filter_map(|entry| entry.native.clone()).collect();
-            let found = folder.map(|folder| known::of_agent(agent, cwd.as_deref(), &folder, &env));
-            let others = found.unwrap_or_default().into_iter().map(Entry::from);
-            entries.extend(others.filter(|entry| !natives.contains(&entry.id)));
-            entries.sort_by_key(|entry| std::cmp::Reverse(entry.used_ms));
-            entries.retain(|entry| cwd.as_ref().is_none_or(|cwd| *cwd == entry.cwd));
-            let from =
-                match &cursor {
-                    None => 0,
-                    Some(last) => entries
-                        .iter()
-                        .position(|entry| entry.id == *last)
-                        .map(|at| at + 1)
-                        .ok_or_else(|| Error::invalid_params().data("no such cursor".to_owned()))?,
-                };
-            let page: Vec<&Entry> = entries.iter().skip(from).take(PAGE).collect();
-            let is_last = from + page.len() >= entries.len();
-            let next = page.last().filter(|_| !is_last).map(|entry| entry.id.clone());
-            let info = |entry: &&Entry| {
-                SessionInfo::new(entry.id.clone(), entry.cwd.clone())
-                    .title(entry.title.clone())
-                    .updated_at(UnixMillis(entry.used_ms).rfc3339())
+            let infos = place.infos(open, cwd.as_deref());
+            let from = match &cursor {
+                None => 0,
+                Some(last) => infos
+                    .iter()
+                    .position(|info| *info.session_id.0 == **last)
+                    .map(|at| at + 1)
+                    .ok_or_else(|| Error::invalid_params().data("no such cursor".to_owned()))?,
             };
-            Ok(ListSessionsResponse::new(page.iter().map(info).collect()).next_cursor(next))
+            let total = infos.len();
+            let page: Vec<_> = infos.into_iter().skip(from).take(PAGE).collect();
+            let is_last = from + page.len() >= total;
+            let next = page.last().filter(|_| !is_last).map(|info| info.session_id.0.to_string());
+            Ok(ListSessionsResponse::new(page).next_cursor(next))
         });
     }
 
-    /// Ends a session; whoever names one that is not open has what he wants.
-    fn dismiss<T: JsonRpcResponse>(&self, id: &str, responder: Responder<T>, done: fn() -> T) {
-        let worker = self.sessions().remove(id);
+    /// Ends a session. Closing one that is not open is a no-op.
+    fn close(&self, id: &str, responder: Responder<CloseSessionResponse>) {
+        let open = self.sessions().remove(id);
         aside(responder, move || {
-            if let Some(worker) = worker {
-                part_from(&worker);
+            open.iter().for_each(part_from);
+            Ok(CloseSessionResponse::new())
+        });
+    }
+
+    /// Ends a session and deletes it. Deleting an unknown one is a no-op.
+    fn delete(&self, id: &str, responder: Responder<DeleteSessionResponse>) {
+        let open = self.sessions().remove(id);
+        let (place, id) = (Arc::clone(&self.place), id.to_owned());
+        aside(responder, move || {
+            open.iter().for_each(part_from);
+            let known = || place.target(&id).map(|target| target.key);
+            if let Some(key) = open.map(|open| open.key).or_else(known) {
+                place.host.delete(key, &actor()).map_err(|error| {
+                    turn::internal(stablehand::error_chain(&error), serde_json::json!({}))
+                })?;
             }
-            Ok(done())
+            Ok(DeleteSessionResponse::new())
         });
     }
 
@@ -498,37 +444,37 @@ impl Door {
     }
 
     fn worker(&self, id: &str) -> Option<Sender<Word>> {
-        self.sessions().get(id).cloned()
+        self.sessions().get(id).map(|open| open.worker.clone())
     }
 
-    fn sessions(&self) -> std::sync::MutexGuard<'_, HashMap<String, Sender<Word>>> {
+    fn sessions(&self) -> std::sync::MutexGuard<'_, HashMap<String, Open>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends all sessions, with their trees.
-    fn close(&self) {
+    fn close_all(&self) {
         self.flow.close();
-        let workers: Vec<_> = self.sessions().drain().map(|(_, worker)| worker).collect();
+        let open: Vec<_> = self.sessions().drain().map(|(_, open)| open).collect();
         let until = Instant::now() + GOODBYE;
-        let leaving: Vec<_> = workers
-            .iter()
-            .map(|worker| {
-                let (done, left) = channel::<()>();
-                let _worker_gone = worker.send(Word::Close(done));
-                left
-            })
-            .collect();
+        let leaving: Vec<_> = open.iter().map(Open::dismiss).collect();
         for left in leaving {
             let _left = left.recv_timeout(until.saturating_duration_since(Instant::now()));
         }
     }
 }
 
-/// Has a worker end its session, and waits for that.
-fn part_from(worker: &Sender<Word>) {
-    let (done, left) = channel::<()>();
-    let _worker_gone = worker.send(Word::Close(done));
-    let _left = left.recv_timeout(GOODBYE);
+impl Open {
+    /// Has the worker end the session; what is returned closes when it has.
+    fn dismiss(&self) -> Receiver<()> {
+        let (done, left) = channel();
+        let _worker_gone = self.worker.send(Word::Close(done));
+        left
+    }
+}
+
+/// Ends a session, and waits for that.
+fn part_from(open: &Open) {
+    let _left = open.dismiss().recv_timeout(GOODBYE);
 }
 
 /// Answers from a thread of its own, since it may take a moment.

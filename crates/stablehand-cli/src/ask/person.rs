@@ -7,12 +7,11 @@ use super::FACE;
 use super::feed::{Note, Question, Resolved};
 use super::keyboard::{Keyboard, Typed, key};
 use super::show::{self, Style};
-use super::{Always, always};
 use crate::screen::{Hold, Screen};
 use crate::signals::Attention;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand::Answer;
-use stablehand::control::{Control, Receiver, Request};
+use stablehand::control::{Always, Control, Receiver, Request};
 use stablehand::gate::Gate;
 use stablehand_core::actor::Actor;
 use stablehand_core::text::plain;
@@ -60,6 +59,8 @@ enum Came {
 /// What became of a question.
 enum Became {
     Answered(Answer),
+    /// A rule was written, and the answer is on its way.
+    AlwaysAllowed,
     Withdrawn,
     Gone,
 }
@@ -150,6 +151,7 @@ impl Person {
         drop(hold);
         match became {
             Became::Answered(answer) => self.answer(question, answer),
+            Became::AlwaysAllowed => self.wait_until_taken(question),
             Became::Withdrawn => {}
             Became::Gone => {
                 self.queue.clear();
@@ -160,10 +162,14 @@ impl Person {
     }
 
     fn answer(&mut self, question: Question, answer: Answer) {
-        let id = question.id.clone();
-        let by = Actor::person(FACE);
         // A refusal shows as an answer that is not taken.
-        let _refused = self.control.answer(&id, answer, by);
+        let _refused = self.control.answer(&question.id, answer, Actor::person(FACE));
+        self.wait_until_taken(question);
+    }
+
+    /// Waits until the agent has the answer; without that the question is asked again.
+    fn wait_until_taken(&mut self, question: Question) {
+        let id = question.id.clone();
         let began = Instant::now();
         while began.elapsed() < TAKEN && !self.attention.is_stopping() {
             while let Some(note) = self.notes.next() {
@@ -182,7 +188,8 @@ impl Person {
 
     /// Shows a question and reads keys until one of them is an answer.
     fn ask(&mut self, question: &Question, hold: &Hold<'_>) -> Became {
-        let always = always(self.gate.as_deref(), question.tool.as_deref());
+        let always = self.control.board().always(&question.id);
+        let always = always.unwrap_or_else(|| Always::No("it is answered already".to_owned()));
         let style = self.style;
         // First the keys, so that an answer to what is read cannot be thrown away with the rest.
         self.keyboard.take_keys();
@@ -211,7 +218,7 @@ impl Person {
                 Some('a') => {
                     hold.say("always\n");
                     match self.always(question, &always, hold) {
-                        Some(answer) => return Became::Answered(answer),
+                        Some(became) => return became,
                         None => keys(),
                     }
                 }
@@ -244,31 +251,29 @@ impl Person {
         }
     }
 
-    /// "Always": the rule is shown, then written.
-    fn always(&self, question: &Question, always: &Always, hold: &Hold<'_>) -> Option<Answer> {
-        let (gate, tool) = match (always, &self.gate, &question.tool) {
-            (Always::Session, ..) => return Some(Answer::AllowAlways),
-            (Always::Rule { text, file }, Some(gate), Some(tool)) => {
+    /// "Always": the rule is shown, then written and the question answered.
+    fn always(&self, question: &Question, always: &Always, hold: &Hold<'_>) -> Option<Became> {
+        match always {
+            Always::Session => return Some(Became::Answered(Answer::AllowAlways)),
+            Always::Rule { text, file } => {
                 hold.say(&format!("  into {}:\n{}", plain(file), show::indented(text)));
-                (gate, tool)
             }
-            (Always::No(why), ..) => {
+            Always::No(why) => {
                 hold.say(&format!("  it cannot be allowed for always: {}\n", plain(why)));
                 return None;
             }
-            (Always::Rule { .. }, ..) => return None,
-        };
-        let why = question.why.as_deref().unwrap_or_default();
-        match super::remember(gate, tool, why, &question.id, &self.control) {
-            Ok(place) => {
-                hold.say(&format!("  {}\n", plain(&place)));
-                Some(Answer::Allow)
+        }
+        match self.control.allow_always(&question.id, Actor::person(FACE)) {
+            Ok(Some(rule)) => {
+                hold.say(&format!("  written to {}:{}\n", plain(&rule.file), rule.line));
             }
+            Ok(None) => hold.say("  the rules allow it already\n"),
             Err(error) => {
-                hold.say(&format!("  {}\n", plain(&error)));
-                None
+                hold.say(&format!("  {}\n", plain(&error.to_string())));
+                return None;
             }
         }
+        Some(Became::AlwaysAllowed)
     }
 
     /// A word to the agent; none where the person thinks better of it.

@@ -5,7 +5,6 @@
 //! the end of the lines means that nobody is there any more.
 
 use super::feed::Note;
-use super::{Always, always};
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
 use crate::screen::Screen;
@@ -19,10 +18,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use stablehand::Answer;
 use stablehand::control::{Control, Receiver, Request};
-use stablehand::gate::Gate;
 use stablehand_core::Event;
 use stablehand_core::actor::Actor;
-use stablehand_core::event::Tool;
 use stablehand_core::text::excerpt;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -87,7 +84,6 @@ pub(super) struct Program {
     line: Arc<OwnedFd>,
     notes: Receiver<Note>,
     control: Control,
-    gate: Option<Arc<Gate>>,
     screen: Screen,
     /// It can be told something.
     is_socket: bool,
@@ -99,7 +95,7 @@ pub(super) struct Program {
     gone: bool,
     /// Nothing comes any more.
     is_over: bool,
-    open: Vec<(String, Option<Box<Tool>>, String)>,
+    open: Vec<String>,
 }
 
 impl Program {
@@ -107,7 +103,6 @@ impl Program {
         line: Arc<OwnedFd>,
         notes: Receiver<Note>,
         control: Control,
-        gate: Option<Arc<Gate>>,
         screen: Screen,
     ) -> std::io::Result<Program> {
         let mode = SFlag::from_bits_truncate(fstat(&*line)?.st_mode);
@@ -116,7 +111,6 @@ impl Program {
             line,
             notes,
             control,
-            gate,
             screen,
             unsent: Vec::new(),
             unread: Vec::new(),
@@ -164,19 +158,18 @@ impl Program {
             Note::Began if self.gone => self.control.send(Request::NobodyThere),
             Note::Asked(question) => {
                 self.tell(&question.event);
-                self.open.retain(|(id, ..)| *id != question.id);
+                self.open.retain(|id| *id != question.id);
                 if self.open.len() == MOST {
                     self.open.remove(0);
                 }
-                let why = question.why.unwrap_or_default();
-                self.open.push((question.id, question.tool, why));
+                self.open.push(question.id);
             }
             Note::Resolved(resolved) => {
                 // The policy's own decisions are none of its business.
-                if self.open.iter().any(|(id, ..)| *id == resolved.id) {
+                if self.open.contains(&resolved.id) {
                     self.tell(&resolved.event);
                 }
-                self.open.retain(|(id, ..)| *id != resolved.id);
+                self.open.retain(|id| *id != resolved.id);
             }
             Note::Over => self.open.clear(),
             Note::Rest(done) => {
@@ -278,26 +271,10 @@ impl Program {
             (Word::Deny, _) => Answer::Deny {
                 message: message.unwrap_or_else(|| "denied by a program".to_owned()),
             },
-            (Word::Always, _) => self.always(&id)?,
+            (Word::Always, _) => Answer::AllowAlways,
         };
         let by = Actor::program("approve-fd");
         self.control.answer(&id, answer, by).map_err(|error| error.to_string())
-    }
-
-    fn always(&self, id: &str) -> Result<Answer, String> {
-        let open = self.open.iter().find(|(open, ..)| open == id);
-        let Some((_, tool, why)) = open else {
-            return Err(format!("no question `{id}` is open"));
-        };
-        match (always(self.gate.as_deref(), tool.as_deref()), &self.gate, tool) {
-            (Always::Session, ..) => Ok(Answer::AllowAlways),
-            (Always::Rule { .. }, Some(gate), Some(tool)) => {
-                super::remember(gate, tool, why, id, &self.control)?;
-                Ok(Answer::Allow)
-            }
-            (Always::No(why), ..) => Err(why),
-            (Always::Rule { .. }, ..) => Err("there is nothing to make a rule of".to_owned()),
-        }
     }
 
     /// Nobody is there any more.

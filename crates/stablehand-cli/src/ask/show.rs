@@ -3,8 +3,8 @@
 //! Everything that an agent supplied is stripped of control sequences. What is long is cut, with
 //! a count of what is missing.
 
-use super::Always;
 use super::feed::Question;
+use stablehand::control::Always;
 use stablehand_core::event::{Tool, ToolInput};
 use stablehand_core::text::plain;
 use std::fmt::Write as _;

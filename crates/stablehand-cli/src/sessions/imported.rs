@@ -9,6 +9,7 @@ use stablehand::log::{Glance, LogEnd, LogKind};
 use stablehand_core::Event;
 use stablehand_core::event::{EventKind, Origin};
 use stablehand_core::id::{RunId, Seq, SessionId};
+use stablehand_core::record::SettingsChosen;
 use stablehand_core::text::excerpt;
 use stablehand_store::query::Named;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,8 @@ impl Imported {
             // What works for a session may have a model and a place of its own.
             model: self.runs.iter().find_map(|run| run.model.clone()),
             cwd: self.runs.iter().find_map(|run| run.workspace.clone()),
+            chosen: SettingsChosen::default(),
+            deleted: false,
             title: self.runs.iter().find_map(|run| run.title.clone()),
             began: first.map(|run| run.started),
             end: first.and_then(|run| run.outcome.clone()).map(|outcome| LogEnd {

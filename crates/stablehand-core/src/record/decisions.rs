@@ -16,7 +16,10 @@ pub use hooks::{
     HookAnswered, HookPermitted, HookReceived, HookReply, HooksInstalled, HooksMissing,
     HooksRemoved, HooksTried, ToolNotAsked,
 };
-pub use log::{LogDegraded, LogOpened, LogRecovered, LogTruncated, OutputLost, Verified};
+pub use log::{
+    LogDegraded, LogOpened, LogRecovered, LogTruncated, OutputLost, SessionDeleted, SettingsChosen,
+    Verified,
+};
 pub use monitor::{
     BackgroundStopped, ClockStepped, LimitsMoved, LivelockSuspected, MonitorStarted, MonitorTold,
     OpenCall, StateDump, ToolCallCompleted, ToolCallOpened, VerdictReached, VerdictWaiting,
@@ -165,6 +168,10 @@ decision_records! {
     IndexBehind(Remark) = "index_behind", Debug;
     /// What was read was compared with what was written and logged.
     Verified = "verified", Info;
+    /// The session has a mode or a model that somebody chose.
+    SettingsChosen = "settings_chosen", Debug;
+    /// Somebody deleted the session: it is no longer listed or opened. Its logs stay.
+    SessionDeleted = "session_deleted", Info;
     /// Something in a project's file does not hold.
     SettingIgnored(Remark) = "setting_ignored", Warn;
 
@@ -274,7 +281,7 @@ decision_records! {
     SessionEnded = "session_ended", Debug;
     /// A turn was interrupted.
     TurnCancelled = "turn_cancelled", Info;
-    /// The turn did not end although it was interrupted.
+    /// The turn, or a process that it began, did not end although it was interrupted.
     CancelIgnored(Remark) = "cancel_ignored", Warn;
     /// The agent does not take something that was asked for.
     LeftOut(Remark) = "left_out", Warn;

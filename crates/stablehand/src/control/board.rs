@@ -4,6 +4,7 @@
 //! refused at once and with its reason. One lock holds the board and the queue together: a prompt
 //! that is accepted is in the queue before the session can be over.
 
+use super::{Always, Subject};
 use serde::{Deserialize, Serialize};
 use stablehand_core::actor::Actor;
 use stablehand_core::id::TurnId;
@@ -51,6 +52,14 @@ pub enum AnswerError {
     /// The host does not have the session.
     #[error("there is no such session here; `open` it first")]
     NoSession,
+    /// "Always" was the answer, and no rule could be written. The approval still waits.
+    #[error("`{id}` cannot be allowed for always: {why}")]
+    NoRule {
+        /// The approval.
+        id: String,
+        /// Why not.
+        why: String,
+    },
     /// The approval does not wait for an answer: it was taken back, or never asked.
     #[error("no approval `{id}` waits for an answer")]
     NotWaiting {
@@ -69,9 +78,17 @@ pub(super) struct Posted {
     /// Why no prompt is taken, where none is.
     pub(super) refuses: Option<Refused>,
     turn: Option<TurnId>,
-    /// Approvals that wait, and who has answered one that the driver has not heard of yet.
-    waiting: Vec<(String, Option<Actor>)>,
+    waiting: Vec<Waiting>,
     answered: VecDeque<(String, Actor)>,
+}
+
+/// An approval that waits.
+#[derive(Debug)]
+struct Waiting {
+    id: String,
+    /// Who has answered it, where the driver has not heard of that yet.
+    claimed: Option<Actor>,
+    subject: Subject,
 }
 
 impl Board {
@@ -97,14 +114,21 @@ impl Board {
     }
 
     /// An approval waits for an answer.
-    pub(crate) fn waits(&self, id: &str) {
-        self.lock().waiting.push((id.to_owned(), None));
+    pub(crate) fn waits(&self, id: &str, subject: Subject) {
+        self.lock().waiting.push(Waiting { id: id.to_owned(), claimed: None, subject });
+    }
+
+    /// What "always" would mean as the answer to an approval that waits.
+    pub fn always(&self, id: &str) -> Option<Always> {
+        // Making a rule takes a while, and others need the board.
+        let waiting = self.lock().waiting.iter().find(|open| open.id == id)?.subject.clone();
+        Some(waiting.always())
     }
 
     /// An approval was answered, and the agent has it.
     pub(crate) fn answered(&self, id: &str, by: &Actor) {
         let mut posted = self.lock();
-        posted.waiting.retain(|(open, _)| open != id);
+        posted.waiting.retain(|open| open.id != id);
         if posted.answered.len() == MOST_ANSWERED {
             posted.answered.pop_front();
         }
@@ -114,32 +138,32 @@ impl Board {
     /// An answer was not valid: the approval waits for another one.
     pub(crate) fn still_waits(&self, id: &str) {
         let mut posted = self.lock();
-        if let Some((_, claimed)) = posted.waiting.iter_mut().find(|(open, _)| open == id) {
-            *claimed = None;
+        if let Some(open) = posted.waiting.iter_mut().find(|open| open.id == id) {
+            open.claimed = None;
         }
     }
 
     /// Only these approvals still wait.
     pub(crate) fn only(&self, is_open: impl Fn(&str) -> bool) {
-        self.lock().waiting.retain(|(open, _)| is_open(open));
+        self.lock().waiting.retain(|open| is_open(&open.id));
     }
 
     /// The approvals that wait for an answer.
     pub fn waiting(&self) -> Vec<String> {
-        self.lock().waiting.iter().map(|(id, _)| id.clone()).collect()
+        self.lock().waiting.iter().map(|open| open.id.clone()).collect()
     }
 
     /// Claims an approval for the first who answers it.
-    pub(super) fn claim(&self, id: &str, by: &Actor) -> Result<(), AnswerError> {
+    pub(super) fn claim(&self, id: &str, by: &Actor) -> Result<Subject, AnswerError> {
         let mut posted = self.lock();
         let already =
             |by: &Actor| Err(AnswerError::AlreadyAnswered { id: id.to_owned(), by: by.clone() });
-        if let Some((_, claimed)) = posted.waiting.iter_mut().find(|(open, _)| open == id) {
-            if let Some(first) = claimed {
+        if let Some(open) = posted.waiting.iter_mut().find(|open| open.id == id) {
+            if let Some(first) = &open.claimed {
                 return already(first);
             }
-            *claimed = Some(by.clone());
-            return Ok(());
+            open.claimed = Some(by.clone());
+            return Ok(open.subject.clone());
         }
         match posted.answered.iter().rfind(|(answered, _)| answered == id) {
             Some((_, first)) => already(first),

@@ -7,6 +7,7 @@
 //! without a bound unless that was asked for.
 
 use super::Driver;
+use crate::control::Subject;
 use crate::gate::{Attendance, Gate};
 use serde_json::Value;
 use stablehand_core::Moment;
@@ -156,7 +157,7 @@ impl Driver<'_> {
         match self.questions.approvals.clone() {
             Approvals::Ask { .. } => {
                 self.announce(&asked, true, None);
-                self.let_wait(&asked, deny("denied: nobody answered in time"), now);
+                self.let_wait(&asked, "", deny("denied: nobody answered in time"), now);
             }
             Approvals::Allow => {
                 self.announce(&asked, false, None);
@@ -205,7 +206,7 @@ impl Driver<'_> {
         };
         match (decision.action, attendance) {
             (Action::Ask, Attendance::Person { .. }) => {
-                self.let_wait(asked, answer(decision.unattended), now);
+                self.let_wait(asked, &decision.reason, answer(decision.unattended), now);
             }
             (Action::Ask, Attendance::Nobody) => {
                 self.answer(asked.id, asked.asker, &answer(decision.unattended), &by);
@@ -238,8 +239,13 @@ impl Driver<'_> {
         }
     }
 
-    fn let_wait(&mut self, asked: &Asked<'_>, otherwise: Answer, now: Moment) {
-        self.requests.board().waits(asked.id);
+    fn let_wait(&mut self, asked: &Asked<'_>, why: &str, otherwise: Answer, now: Moment) {
+        let gate = match &self.questions.approvals {
+            Approvals::Policy { gate, .. } => Some(Arc::clone(gate)),
+            _ => None,
+        };
+        let tool = asked.tool.cloned().map(Box::new);
+        self.requests.board().waits(asked.id, Subject { gate, tool, why: why.to_owned() });
         self.questions.waiting.push(Question {
             id: asked.id.to_owned(),
             asker: asked.asker,

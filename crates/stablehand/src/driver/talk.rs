@@ -8,6 +8,7 @@ use super::approvals::{Approvals, Asked, Asker};
 use super::stop::StopReason;
 use super::{Driver, PromptWriter, notes};
 use crate::control::{Request, TurnRequest};
+use crate::tree;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use stablehand_core::Moment;
@@ -30,6 +31,13 @@ use std::time::Duration;
 
 /// So long a turn may take to end after it was interrupted; then the process is stopped.
 const CANCEL_GRACE: Duration = Duration::from_secs(10);
+
+/// So long the processes that a turn began may outlive its interrupt; then the agent is stopped with
+/// them. An agent that kills its tools takes a few milliseconds for it.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Between two looks at them.
+const LINGER_LOOK: Duration = Duration::from_millis(50);
 
 /// A conversation, as it is asked for.
 #[derive(Clone, Debug)]
@@ -118,6 +126,12 @@ pub(super) struct Talk {
     cancel_by: Option<Moment>,
     /// A person interrupted the last turn.
     cancelled: bool,
+    /// The agent's processes before the turn.
+    before: Vec<u32>,
+    /// An interrupted turn is over, and its processes must be gone by then.
+    lingers_until: Option<Moment>,
+    /// When they are looked at next.
+    look_at: Option<Moment>,
 }
 
 impl Talk {
@@ -139,6 +153,9 @@ impl Talk {
             replies: Vec::new(),
             cancel_by: None,
             cancelled: false,
+            before: Vec::new(),
+            lingers_until: None,
+            look_at: None,
         }
     }
 
@@ -204,7 +221,7 @@ impl Talk {
 
     /// When something is due.
     pub(super) fn deadline(&self) -> Option<Moment> {
-        self.cancel_by
+        [self.cancel_by, self.look_at].into_iter().flatten().min()
     }
 
     /// Whether no prompt comes any more.
@@ -244,6 +261,10 @@ impl Driver<'_> {
         let Some(talk) = &mut self.talk else { return };
         talk.turn = true;
         talk.cancelled = false;
+        if !talk.last {
+            let rows = tree::descendants(self.keeper.agent_pid());
+            talk.before = rows.iter().map(|row| row.pid).collect();
+        }
         talk.prompts = talk.prompts.saturating_add(1);
         talk.prompt = Some(prompt.clone());
         self.log.decide(notes::prompt(&prompt.text, &prompt.images), None);
@@ -339,16 +360,61 @@ impl Driver<'_> {
             self.questions.clear(|asker| asker == Asker::Conversation);
             self.withdraw_services();
             self.continue_turn();
-            let stays = self.talk.as_ref().is_some_and(|talk| !talk.turn && !talk.last);
-            if let Some(result) = self.facts.result.clone().filter(|_| stays) {
-                self.turns.end(result, self.log);
-            }
-            // A prompt that waited for its turn comes before the rest.
-            self.serve_requests();
-            if self.talk.as_ref().is_some_and(|talk| !talk.turn) {
-                self.rest();
+            if let Some(talk) = &mut self.talk
+                && talk.cancelled
+                && !talk.turn
+                && !talk.last
+            {
+                talk.lingers_until = Some(now.plus(LINGER));
             }
         }
+        let lingers = self.talk.as_ref().is_some_and(|talk| talk.lingers_until.is_some());
+        if (ended || lingers) && self.is_turn_cleared(now) {
+            self.end_turn();
+        }
+    }
+
+    /// Ends a turn whose process stays, and begins the next one.
+    fn end_turn(&mut self) {
+        let stays = self.talk.as_ref().is_some_and(|talk| !talk.turn && !talk.last);
+        if let Some(result) = self.facts.result.clone().filter(|_| stays) {
+            self.turns.end(result, self.log);
+        }
+        // A prompt that waited for its turn comes before the rest.
+        self.serve_requests();
+        if self.talk.as_ref().is_some_and(|talk| !talk.turn) {
+            self.rest();
+        }
+    }
+
+    /// Returns true once no process is left that an interrupted turn began. Where some stay, the
+    /// agent is stopped with them; the next prompt resumes its session.
+    fn is_turn_cleared(&mut self, now: Moment) -> bool {
+        let Some(talk) = &mut self.talk else { return true };
+        talk.look_at = None;
+        let Some(until) = talk.lingers_until else { return true };
+        if self.stop.reason().is_some() {
+            return false;
+        }
+        let mut left = tree::descendants(self.keeper.agent_pid());
+        left.retain(|row| row.state != 'Z' && !talk.before.contains(&row.pid));
+        if left.is_empty() {
+            talk.lingers_until = None;
+            return true;
+        }
+        if now < until {
+            talk.look_at = Some(now.plus(LINGER_LOOK).min(until));
+            return false;
+        }
+        let names: Vec<_> = left.iter().map(|row| format!("{} {}", row.pid, row.name)).collect();
+        let text = format!(
+            "processes of the interrupted turn are left after {}, so the agent is stopped: {}",
+            human(LINGER),
+            excerpt(names.join(", ").as_bytes(), 200)
+        );
+        self.log.decide(DecisionRecord::CancelIgnored(text.into()), None);
+        self.stop.begin(StopReason::Signal(2), now);
+        false
     }
 
     /// Judges a tool that the agent ran without asking, and stops the run where the rules do not allow
@@ -467,7 +533,7 @@ impl Driver<'_> {
             (Request::Prompt(_) | Request::Finish, None) | (Request::Insert(_), _) => false,
             // In the order in which they came: a prompt before the end is a prompt.
             (Request::Prompt(_) | Request::Finish, Some(talk)) => {
-                !talk.turn && self.prompt.is_open()
+                !talk.turn && talk.lingers_until.is_none() && self.prompt.is_open()
             }
             _ => true,
         }

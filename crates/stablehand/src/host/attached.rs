@@ -1,7 +1,7 @@
 //! A session that another process runs: its log as it grows, and its control socket.
 
 use super::{catalog, socket};
-use crate::control::{AnswerError, Refused};
+use crate::control::{Always, AnswerError, Refused};
 use crate::frames::Feed;
 use crate::log::{LogSource, Writer};
 use crate::redact::Redaction;
@@ -78,7 +78,15 @@ impl Attached {
             Reply::AlreadyAnswered(by) => {
                 Err(AnswerError::AlreadyAnswered { id: id.to_owned(), by })
             }
+            Reply::NoRule(why) => Err(AnswerError::NoRule { id: id.to_owned(), why }),
             _ => Err(not_waiting()),
+        }
+    }
+
+    pub(super) fn always(&self, id: &str) -> Option<Always> {
+        match self.call(&Call::Always { id: id.to_owned() }) {
+            Ok(Reply::Always(always)) => Some(always),
+            _ => None,
         }
     }
 

@@ -5,12 +5,13 @@ use crate::log::{Glance, LogEnd, LogSource, Writer, glance};
 use crate::redact::Redaction;
 use serde::Serialize;
 use stablehand_core::id::{LogId, SessionId, SessionKey, TurnId};
+use stablehand_core::record::SettingsChosen;
 use stablehand_core::time::UnixMillis;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What there is to know of a session without reading all of it.
 #[derive(Clone, Debug)]
@@ -28,12 +29,18 @@ pub struct Summary {
     pub program: Option<PathBuf>,
     /// The folder that it works in.
     pub workspace: Option<PathBuf>,
+    /// The mode and the model that were chosen for it.
+    pub chosen: SettingsChosen,
     /// The beginning of its first prompt.
     pub title: Option<String>,
     /// When it began.
     pub began: Option<UnixMillis>,
+    /// When something was last written to its log.
+    pub used: Option<UnixMillis>,
     /// Who runs it.
     pub state: SessionState,
+    /// Whether somebody deleted it ([`Host::delete`](super::Host::delete)).
+    pub deleted: bool,
     /// How its last run ended, in one word.
     pub outcome: Option<String>,
     /// Its logs, oldest first.
@@ -73,7 +80,9 @@ impl Summary {
             "program": self.program.as_ref().map(path),
             "workspace": self.workspace.as_ref().map(path),
             "title": self.title,
+            "chosen": self.chosen,
             "began": self.began.map(UnixMillis::rfc3339),
+            "used": self.used.map(UnixMillis::rfc3339),
             "outcome": self.outcome,
             "turn": self.turn,
             "approvals": self.approvals,
@@ -92,6 +101,8 @@ pub struct Filter {
     pub workspace: Option<PathBuf>,
     /// Those in this state.
     pub state: Option<SessionState>,
+    /// Those that were deleted, too.
+    pub deleted: bool,
     /// So many, the newest.
     pub limit: Option<usize>,
 }
@@ -101,6 +112,7 @@ impl Filter {
         self.agent.as_ref().is_none_or(|agent| summary.agent.as_ref() == Some(agent))
             && self.workspace.as_ref().is_none_or(|it| summary.workspace.as_ref() == Some(it))
             && self.state.is_none_or(|state| summary.state == state)
+            && (self.deleted || !summary.deleted)
     }
 }
 
@@ -132,9 +144,9 @@ impl Catalog {
         let mut sessions: BTreeMap<SessionKey, Vec<(LogId, Summary)>> = BTreeMap::new();
         for path in logs {
             let known = look(&mut seen, &path);
-            let Some(glance) = known else { continue };
+            let Some((glance, used)) = known else { continue };
             if let (Some(key), Some(id)) = (glance.key, glance.id) {
-                sessions.entry(key).or_default().push((id, summary(key, glance)));
+                sessions.entry(key).or_default().push((id, summary(key, glance, used)));
             }
         }
         sessions.into_values().filter_map(joined).collect()
@@ -147,7 +159,10 @@ impl Catalog {
 }
 
 /// Looks at a log again, where it has changed; who writes it is always asked.
-fn look<'s>(seen: &'s mut HashMap<PathBuf, Seen>, path: &Path) -> Option<&'s Glance> {
+fn look<'s>(
+    seen: &'s mut HashMap<PathBuf, Seen>,
+    path: &Path,
+) -> Option<(&'s Glance, Option<UnixMillis>)> {
     let meta = path.metadata().ok()?;
     let (len, changed) = (meta.len(), meta.modified().ok());
     let is_known = |seen: &Seen| seen.len == len && seen.changed == changed;
@@ -159,10 +174,12 @@ fn look<'s>(seen: &'s mut HashMap<PathBuf, Seen>, path: &Path) -> Option<&'s Gla
     if known.writer == Writer::There {
         known.writer = File::open(path).map_or(Writer::Unknown, |file| Writer::of(&file));
     }
-    Some(known)
+    let used = changed.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let used = used.and_then(|since| i64::try_from(since.as_millis()).ok()).map(UnixMillis);
+    Some((known, used))
 }
 
-fn summary(key: SessionKey, glance: &Glance) -> Summary {
+fn summary(key: SessionKey, glance: &Glance, used: Option<UnixMillis>) -> Summary {
     let state = match glance.writer {
         Writer::There => SessionState::Elsewhere,
         Writer::Gone | Writer::Unknown => SessionState::Over,
@@ -174,9 +191,12 @@ fn summary(key: SessionKey, glance: &Glance) -> Summary {
         model: glance.model.clone(),
         program: glance.program.clone(),
         workspace: glance.cwd.as_ref().map(PathBuf::from),
+        chosen: glance.chosen.clone(),
         title: glance.title.clone(),
         began: glance.began,
+        used,
         state,
+        deleted: glance.deleted,
         outcome: glance.end.as_ref().map(|LogEnd { outcome, .. }| outcome.clone()),
         logs: vec![glance.log.clone()],
         turn: None,
@@ -184,7 +204,8 @@ fn summary(key: SessionKey, glance: &Glance) -> Summary {
     }
 }
 
-/// The logs of one session as one: its beginning is that of the first, its state that of the last.
+/// The logs of one session as one: its beginning is that of the first, its state and what was chosen
+/// are those of the last.
 fn joined(mut logs: Vec<(LogId, Summary)>) -> Option<Summary> {
     logs.sort_by_key(|(id, _)| *id);
     logs.into_iter().map(|(_, summary)| summary).reduce(|first, next| Summary {
@@ -194,9 +215,12 @@ fn joined(mut logs: Vec<(LogId, Summary)>) -> Option<Summary> {
         model: next.model.or(first.model),
         program: next.program.or(first.program),
         workspace: first.workspace.or(next.workspace),
+        chosen: next.chosen,
         title: first.title.or(next.title),
         began: first.began.or(next.began),
+        used: next.used.max(first.used),
         state: next.state,
+        deleted: first.deleted || next.deleted,
         outcome: next.outcome.or(first.outcome),
         logs: first.logs.into_iter().chain(next.logs).collect(),
         turn: None,

@@ -3,7 +3,7 @@
 //! One connection, one request, one reply, each a line of JSON. The socket is in a folder that only
 //! the user can enter, and a caller with another user id is turned away.
 
-use crate::control::{AnswerError, Control, Refused, Request};
+use crate::control::{Always, AnswerError, Control, Refused, Request};
 use crate::hook_call::peer_uid;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,7 @@ pub(super) enum Call {
     Prompt { prompt: Prompt, by: Actor },
     Cancel { turn: Option<TurnId>, by: Actor },
     Answer { id: String, answer: Answer, by: Actor },
+    Always { id: String },
     Finish,
     Stop { by: Actor },
 }
@@ -47,6 +48,8 @@ pub(super) enum Reply {
     Refused(Refused),
     AlreadyAnswered(Actor),
     NotWaiting,
+    NoRule(String),
+    Always(Always),
 }
 
 /// Listens for requests to one session while it exists.
@@ -148,8 +151,10 @@ fn attend(stream: &UnixStream, control: &Control) -> io::Result<()> {
         Call::Answer { id, answer, by } => match control.answer(&id, answer, by) {
             Ok(()) => Reply::Done,
             Err(AnswerError::AlreadyAnswered { by, .. }) => Reply::AlreadyAnswered(by),
+            Err(AnswerError::NoRule { why, .. }) => Reply::NoRule(why),
             Err(AnswerError::NotWaiting { .. } | AnswerError::NoSession) => Reply::NotWaiting,
         },
+        Call::Always { id } => control.board().always(&id).map_or(Reply::NotWaiting, Reply::Always),
         Call::Finish => {
             control.finish();
             Reply::Done

@@ -9,6 +9,7 @@ use stablehand_core::event::{EventKind, ItemBody, TextRole};
 use stablehand_core::id::{LogId, SessionId, SessionKey};
 use stablehand_core::record::{
     DecisionKind, DecisionRecord, LogReader, LogWord, Record, RunStart, SessionStarted,
+    SettingsChosen,
 };
 use stablehand_core::replay::EventReader;
 use stablehand_core::text::excerpt;
@@ -62,6 +63,10 @@ pub struct Glance {
     pub program: Option<PathBuf>,
     /// The folder that it worked in.
     pub cwd: Option<String>,
+    /// The mode and the model that were chosen for it.
+    pub chosen: SettingsChosen,
+    /// Whether it says that the session was deleted.
+    pub deleted: bool,
     /// The first prompt, or what the agent said first, where it does not echo prompts; in one line.
     pub title: Option<String>,
     /// When the log was opened.
@@ -100,6 +105,8 @@ pub fn glance(log: &Path) -> std::io::Result<Glance> {
         model: None,
         program: None,
         cwd: None,
+        chosen: SettingsChosen::default(),
+        deleted: false,
         title: None,
         began: None,
         end: None,
@@ -167,6 +174,8 @@ impl Glance {
                         resumed = resumed.or_else(|| session(start.resumed_from.as_ref()));
                     }
                     Some(DecisionRecord::SessionStarted(started)) => self.session(started),
+                    Some(DecisionRecord::SettingsChosen(chosen)) => self.chosen = chosen.clone(),
+                    Some(DecisionRecord::SessionDeleted(_)) => self.deleted = true,
                     _ => {}
                 }
             }

@@ -16,7 +16,7 @@ use crate::recovery::Tries;
 use crate::surroundings::{Surroundings, is_initialised};
 use stablehand_core::mcp::McpServer;
 use stablehand_core::monitor::Limits;
-use stablehand_core::record::{DecisionRecord, Level, OutputLost};
+use stablehand_core::record::{DecisionRecord, Level, OutputLost, SettingsChosen};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,6 +74,10 @@ impl SessionSpec {
         let mut warnings = std::mem::take(&mut self.warnings);
         warnings.extend(self.drop_servers());
         let (key, by, past) = (self.key, self.by.clone(), self.past.take());
+        let chosen = SettingsChosen {
+            mode: self.request.mode.map(|mode| mode.name().to_owned()),
+            model: self.request.model.clone(),
+        };
         let redaction = self.redaction.take();
         let options = LogOptions {
             folder: ground.folder.clone(),
@@ -87,6 +91,9 @@ impl SessionSpec {
         runs.check_lease()?;
         let dialect = runs.plan.dialect();
         let mut log = Log::open(options, key, dialect, redaction.clone(), attach.listener)?;
+        if chosen != SettingsChosen::default() {
+            log.decide(chosen, None);
+        }
         for text in warnings {
             log.decide(DecisionRecord::SettingIgnored(text.into()), None);
         }
@@ -126,12 +133,11 @@ impl SessionSpec {
             })
             .map_err(StartError::System)?;
         Ok(Session {
-            handle: Handle { control, status, by },
+            handle: Handle { control, status, log: path, by },
             events: None,
             thread: Some(thread),
             feed,
             source,
-            log: path,
             key,
         })
     }

@@ -6,6 +6,7 @@ use agent_client_protocol::v1::schema::{
 };
 use stablehand::agent::{Agent, Mode};
 use stablehand::manage::Model;
+use stablehand_core::record::SettingsChosen;
 
 /// The name of the mode in which an agent is as it is.
 pub(super) const AS_IT_IS: &str = "agent";
@@ -35,6 +36,12 @@ fn words(mode: Mode) -> (&'static str, &'static str) {
 impl Settings {
     pub(super) fn new(agent: Agent, mode: Option<Mode>, model: Option<String>) -> Settings {
         Settings { agent, mode, model, models: Vec::new() }
+    }
+
+    /// What is chosen, by name.
+    pub(super) fn chosen(&self) -> SettingsChosen {
+        let mode = self.mode.map(|mode| mode.name().to_owned());
+        SettingsChosen { mode, model: self.model.clone() }
     }
 
     /// The agent told its models.

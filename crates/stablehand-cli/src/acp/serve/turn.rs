@@ -7,14 +7,8 @@ use super::worker::answer;
 use agent_client_protocol::v1::Responder;
 use agent_client_protocol::v1::schema::{self, Error, PromptResponse, StopReason};
 use serde_json::json;
-use stablehand_core::Event;
 use stablehand_core::event::{EventKind, Evidence, FailureKind, Health, Tokens, TurnEnd, Usage};
-use stablehand_core::id::TurnId;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
-
-/// How long an agent gets to end a turn that was cancelled, stop stages included.
-const CANCEL: Duration = Duration::from_secs(15);
 
 /// How a turn ended.
 #[derive(Debug)]
@@ -23,75 +17,49 @@ pub(super) enum Ended {
     Failed(Error),
 }
 
-/// A turn that is on.
+/// A turn that is on, or waits.
 pub(super) struct Turn {
     responder: Responder<PromptResponse>,
-    /// The session's turn, where the agent has the prompt.
-    pub(super) id: Option<TurnId>,
-    cancelled: Option<Instant>,
-    /// Which command of ours it is, where it is one.
-    pub(super) command: Option<u64>,
-    /// The processes of the agent before it began.
-    pub(super) processes: Vec<u32>,
-    evidence: Option<Box<Evidence>>,
-    stderr: Option<String>,
-    used: Option<Tokens>,
+    pub(super) cancelled: bool,
 }
 
-impl Turn {
-    pub(super) fn new(responder: Responder<PromptResponse>) -> Turn {
-        Turn {
-            responder,
-            id: None,
-            cancelled: None,
-            command: None,
-            processes: Vec::new(),
-            evidence: None,
-            stderr: None,
-            used: None,
-        }
-    }
+/// What was seen of the agent, for the words about a turn that failed.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    evidence: Option<Box<Evidence>>,
+    stderr: Option<String>,
+}
 
-    pub(super) fn cancel(&mut self) {
-        self.cancelled.get_or_insert_with(|| Instant::now() + CANCEL);
-    }
-
-    pub(super) fn was_cancelled(&self) -> bool {
-        self.cancelled.is_some()
-    }
-
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.cancelled
-    }
-
-    /// Takes the next event; how the turn ended, if it did.
-    pub(super) fn heard(&mut self, event: &Event) -> Option<Ended> {
-        match &event.event {
+impl Seen {
+    /// Takes the next event.
+    pub(super) fn event(&mut self, event: &EventKind) {
+        match event {
+            EventKind::TurnStarted { .. } => *self = Seen::default(),
             EventKind::HealthChanged { to: Health::Stalled, evidence, .. } => {
                 self.evidence.clone_from(evidence);
             }
             EventKind::RunEnded { stderr_tail, .. } => self.stderr.clone_from(stderr_tail),
-            EventKind::TurnEnded { end, usage, .. } if event.turn == self.id => {
-                if let Some(Usage::Turn(tokens)) = usage {
-                    self.used = Some(*tokens);
-                }
-                return Some(self.conclude(end));
-            }
             _ => {}
         }
-        None
+    }
+}
+
+impl Turn {
+    pub(super) fn new(responder: Responder<PromptResponse>) -> Turn {
+        Turn { responder, cancelled: false }
     }
 
-    fn conclude(&self, end: &TurnEnd) -> Ended {
+    /// How it ended for the editor.
+    pub(super) fn conclude(&self, end: &TurnEnd, seen: &Seen) -> Ended {
         match end {
             TurnEnd::Stopped { verdict, .. } if verdict.is_limit() => {
                 Ended::Stop(StopReason::MaxTurnRequests)
             }
             TurnEnd::Stopped { message, .. } => {
-                let data = json!({ "verdict": self.evidence, "why": message });
+                let data = json!({ "verdict": seen.evidence, "why": message });
                 failed(format!("the agent hung and was stopped: {message}"), data)
             }
-            _ if self.was_cancelled() => Ended::Stop(StopReason::Cancelled),
+            _ if self.cancelled => Ended::Stop(StopReason::Cancelled),
             TurnEnd::Done => Ended::Stop(StopReason::EndTurn),
             TurnEnd::Refused => Ended::Stop(StopReason::Refusal),
             TurnEnd::Limit => Ended::Stop(StopReason::MaxTokens),
@@ -101,23 +69,33 @@ impl Turn {
             }
             TurnEnd::Failed { failure, message } => {
                 let is_told = !matches!(failure, FailureKind::NoResult | FailureKind::NotStarted);
-                let stderr = self.stderr.as_deref().map(str::trim).filter(|_| !is_told);
+                let stderr = seen.stderr.as_deref().map(str::trim).filter(|_| !is_told);
                 let text = match stderr.filter(|tail| !tail.is_empty()) {
                     Some(tail) => format!("{message}: {tail}"),
                     None => message.clone(),
                 };
-                failed(text, json!({ "failure": failure, "stderr": self.stderr }))
+                failed(text, json!({ "failure": failure, "stderr": seen.stderr }))
             }
         }
     }
 
-    /// The one answer.
-    pub(super) fn answer(self, ended: Ended, tokens: Option<Tokens>, log: Option<&PathBuf>) {
-        let log = log.map(|log| log.to_string_lossy());
+    /// The one answer: what the turn used, what the session has used, and where its log is.
+    pub(super) fn answer(
+        self,
+        ended: Ended,
+        usage: Option<&Usage>,
+        tokens: Option<Tokens>,
+        log: Option<PathBuf>,
+    ) {
+        let log = log.map(|log| log.to_string_lossy().into_owned());
+        let used = match usage {
+            Some(Usage::Turn(tokens)) => Some(used(*tokens)),
+            _ => None,
+        };
         let result = match ended {
             Ended::Stop(reason) => {
                 let about = meta(json!({ "usage": tokens, "log": log }));
-                Ok(PromptResponse::new(reason).usage(self.used.map(used)).meta(about))
+                Ok(PromptResponse::new(reason).usage(used).meta(about))
             }
             Ended::Failed(mut error) => {
                 // What to look at is said where it is read.

@@ -2,7 +2,7 @@
 //! loaded.
 //!
 //! Owns which update an event becomes and what was told of a call before. Sends nothing, and knows
-//! nothing of turns, questions or processes: those are the worker's.
+//! nothing of turns, prompts, approvals or processes: those are the worker's.
 
 use super::hunks::hunks;
 use crate::render::one_line;
@@ -39,8 +39,6 @@ pub(super) struct Updates {
     cwd: PathBuf,
     /// Whether the client has a place for notices.
     notices: bool,
-    /// Whether prompts are told: whoever loads a session has not typed them here.
-    prompts: bool,
     /// The message that was told in pieces.
     told: Option<ItemId>,
     /// The calls that were told, and the output of those that run.
@@ -64,18 +62,11 @@ impl Updates {
         Updates {
             cwd,
             notices,
-            prompts: false,
             told: None,
             calls: HashMap::new(),
             by_item: HashMap::new(),
             unsaid: Unsaid::default(),
         }
-    }
-
-    /// Tells prompts, too.
-    pub(super) fn with_prompts(mut self) -> Updates {
-        self.prompts = true;
-        self
     }
 
     /// What an event is for an editor.
@@ -88,9 +79,6 @@ impl Updates {
                 // A new process counts from the beginning.
                 self.told = None;
                 self.by_item.clear();
-            }
-            EventKind::TurnStarted { prompt: Some(prompt), .. } if self.prompts => {
-                out.push(SessionUpdate::UserMessageChunk(chunk(prompt)));
             }
             EventKind::TurnContinued { prompt, by, count, max } => {
                 let text = format!("Told to go on: {prompt} ({count} of {max}, by {by})");

@@ -1,43 +1,48 @@
-//! One session of an editor, on a thread of its own: the only one who speaks to its agent.
+//! One session of an editor, on a thread of its own: requests and events in, updates and answers out.
 //!
-//! Owns the session's state: what is chosen, which turn is on, which questions are open. Words come
-//! in (from the editor's requests, and from the thread that reads the agent's events), updates and
-//! answers go out. A session of the library is started with the first prompt and kept; where
-//! something else is chosen, or a cancelled turn left processes behind, it is ended and the next
-//! prompt resumes the agent's own session.
+//! Owns what is chosen for the next prompt, and which answers the editor waits for. The session
+//! itself, with its turns, approvals and processes, is the host's. It is opened with the first
+//! prompt; where another mode or model was chosen since, it is ended and opened anew.
 
-use super::House;
-use super::book::Entry;
-use super::commands::{Asked, Command, Known, available};
-use super::live::{Live, Start};
+use super::commands::{Asked, Command, Known as Facts, available};
 use super::prompt::parts;
 use super::questions::Questions;
+use super::sessions::Target;
 use super::settings::{MODE, MODEL, Settings};
-use super::turn::{Ended, Turn, internal};
+use super::turn::{Ended, Seen, Turn, failed, internal};
 use super::updates::{Updates, chunk};
+use super::{House, actor, start};
 use crate::ask::Note;
-use crate::sessions::read::each_event;
 use agent_client_protocol::v1::Responder;
 use agent_client_protocol::v1::schema::{
     ConfigOptionUpdate, CurrentModeUpdate, Error, PromptRequest, PromptResponse,
     RequestPermissionOutcome, SessionConfigOption, SessionInfoUpdate, SessionModeState,
-    SessionNotification, SessionUpdate, SetSessionConfigOptionRequest,
-    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse, StopReason,
+    SessionUpdate, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
+    SetSessionModeRequest, SetSessionModeResponse, StopReason,
 };
-use stablehand::Frame;
+use serde_json::json;
+use stablehand::control::Refused;
 use stablehand::manage::Model;
+use stablehand::{Cursor, Frame, From};
 use stablehand_core::Event;
 use stablehand_core::event::{EventKind, Tokens, Usage};
+use stablehand_core::id::TurnId;
 use stablehand_core::mcp::McpServer;
+use stablehand_core::record::SettingsChosen;
 use stablehand_core::speak::Prompt;
 use stablehand_core::text::excerpt;
-use std::collections::VecDeque;
+use stablehand_store::Filler;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 /// How long the answer to `session/new` may wait for the agent to name its models.
 const MODELS_WAIT: Duration = Duration::from_millis(1500);
+
+/// How long an agent gets to leave before it is killed.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What a worker is told.
 pub(super) enum Word {
@@ -45,16 +50,16 @@ pub(super) enum Word {
     Cancel,
     Mode(SetSessionModeRequest, Responder<SetSessionModeResponse>),
     Option(SetSessionConfigOptionRequest, Responder<SetSessionConfigOptionResponse>),
-    /// The editor has answered a question.
+    /// The editor has answered an approval.
     Answered {
         id: String,
         outcome: Option<RequestPermissionOutcome>,
     },
-    /// The agent says something; of which start, so that old news is known as such.
-    Event(u64, Arc<Frame>),
-    /// It says nothing any more.
+    /// The session has an event.
+    Event(Arc<Frame>),
+    /// The subscription of that number has ended.
     Silent(u64),
-    /// A command of ours has its answer; which one, so that one that nobody waits for any more is known.
+    /// The command of that number has its answer.
     Commanded(u64, String),
     Models(Option<Vec<Model>>),
     /// The editor needs the session no longer; dropped when it is gone.
@@ -69,49 +74,64 @@ pub(super) struct Offer {
 
 /// A session at work.
 pub(super) struct Worker {
-    house: Arc<House>,
-    pub(super) entry: Entry,
+    pub(super) house: Arc<House>,
+    /// The editor's id of it.
+    pub(super) id: String,
+    pub(super) target: Target,
+    cwd: PathBuf,
     servers: Vec<McpServer>,
     settings: Settings,
-    words: Sender<Word>,
-    updates: Updates,
-    live: Option<Live>,
-    starts: u64,
-    turn: Option<Turn>,
-    waiting: VecDeque<(Box<PromptRequest>, Responder<PromptResponse>)>,
-    questions: Questions,
-    turns: u64,
-    commands: u64,
+    pub(super) words: Sender<Word>,
+    pub(super) updates: Updates,
+    pub(super) questions: Questions,
+    /// With what the session was opened, where this process runs it.
+    opened: Option<SettingsChosen>,
+    /// How often it was followed, and the last event of it that the worker took.
+    pub(super) subscriptions: u64,
+    pub(super) last: Option<Cursor>,
+    /// The turns that the editor waits for.
+    pub(super) turns: BTreeMap<TurnId, Turn>,
+    /// The commands of ours that it waits for, and how many there were.
+    commands: BTreeMap<u64, Turn>,
+    commanded: u64,
+    seen: Seen,
+    turn_count: u64,
     tokens: Option<Tokens>,
+    filler: Option<Filler>,
 }
 
 impl Worker {
     pub(super) fn new(
         house: Arc<House>,
-        entry: Entry,
+        id: String,
+        target: Target,
+        cwd: PathBuf,
         servers: Vec<McpServer>,
         words: Sender<Word>,
     ) -> Worker {
-        let mode = entry.mode.as_deref().and_then(stablehand::agent::Mode::by_name);
-        let mode = mode.or(house.choice.mode);
-        let model = entry.model.clone().or_else(|| house.choice.model.clone());
-        let settings = Settings::new(house.agent, mode, model);
-        let updates = Updates::new(entry.cwd.clone(), house.has_notices());
+        let chosen = &target.chosen;
+        let mode = chosen.mode.as_deref().and_then(stablehand::Mode::by_name);
+        let model = chosen.model.clone().or_else(|| house.choice.model.clone());
         Worker {
-            questions: Questions::new(words.clone()),
+            settings: Settings::new(house.agent, mode.or(house.choice.mode), model),
+            updates: Updates::new(cwd.clone(), house.has_notices()),
+            questions: Questions::new(Arc::clone(&house), target.key, words.clone()),
             house,
-            entry,
+            id,
+            target,
+            cwd,
             servers,
-            settings,
             words,
-            updates,
-            live: None,
-            starts: 0,
-            turn: None,
-            waiting: VecDeque::new(),
-            turns: 0,
-            commands: 0,
+            opened: None,
+            subscriptions: 0,
+            last: None,
+            turns: BTreeMap::new(),
+            commands: BTreeMap::new(),
+            commanded: 0,
+            seen: Seen::default(),
+            turn_count: 0,
             tokens: None,
+            filler: None,
         }
     }
 
@@ -135,46 +155,18 @@ impl Worker {
         Offer { modes: self.settings.modes(), options: self.settings.options() }
     }
 
-    /// Tells everything that was said in the session before.
-    pub(super) fn tell_past(&mut self) {
-        let mut past =
-            Updates::new(self.entry.cwd.clone(), self.house.has_notices()).with_prompts();
-        let logs = self.entry.logs.clone();
-        for log in logs {
-            // A log that is gone takes nothing else with it.
-            let _gone = each_event(&log, |event| {
-                let mut out = Vec::new();
-                past.of(event, &mut out);
-                // What we believed then is nobody's business now.
-                out.retain(|it| !matches!(it, SessionUpdate::SessionInfoUpdate(_)));
-                for update in out {
-                    if !self.house.flow.wait_for_room() {
-                        return Ok(false);
-                    }
-                    self.send(update);
-                }
-                Ok(true)
-            });
-        }
-    }
-
     /// Works until the editor closes the session or is gone.
     pub(super) fn run(mut self, words: &Receiver<Word>) {
         self.send(available());
         loop {
-            let word = match self.deadline() {
-                None => words.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(at) => words.recv_timeout(at.saturating_duration_since(Instant::now())),
-            };
-            match word {
+            match words.recv() {
                 Ok(Word::Close(done)) => {
                     self.end();
                     drop(done);
                     return;
                 }
                 Ok(word) => self.take(word),
-                Err(RecvTimeoutError::Timeout) => self.overdue(),
-                Err(RecvTimeoutError::Disconnected) => return self.end(),
+                Err(_) => return self.end(),
             }
         }
     }
@@ -182,28 +174,28 @@ impl Worker {
     fn take(&mut self, word: Word) {
         match word {
             Word::Prompt(request, responder) => {
-                if self.turn.is_some() {
-                    // Whoever sends another prompt does not want the rest of the last.
-                    self.waiting.push_back((request, responder));
-                    return self.cancel();
-                }
-                self.prompt(&request, responder);
+                // An editor that sends another prompt does not want the rest of the last.
+                self.cancel();
+                self.prompt(&request, Turn::new(responder));
             }
             Word::Cancel => self.cancel(),
             Word::Mode(request, responder) => self.choose_mode(&request, responder),
             Word::Option(request, responder) => self.choose(&request, responder),
-            Word::Answered { id, outcome } => {
-                if let Some(live) = &self.live {
-                    self.questions.answered(&id, outcome.as_ref(), live);
+            Word::Answered { id, outcome } => self.questions.answered(&id, outcome.as_ref()),
+            Word::Event(frame) => {
+                // Where the session was opened anew, two subscriptions may bring the same event.
+                if self.last.is_none_or(|last| frame.cursor > last) {
+                    self.last = Some(frame.cursor);
+                    self.event(&frame.event);
                 }
             }
-            Word::Event(start, frame) if start == self.starts => self.event(&frame.event),
-            Word::Silent(start) if start == self.starts => self.silent(),
-            Word::Event(..) | Word::Silent(_) | Word::Close(_) => {}
-            Word::Commanded(number, _) if Some(number) != self.commanded() => {}
-            Word::Commanded(_, text) => {
-                self.send(SessionUpdate::AgentMessageChunk(chunk(&text)));
-                self.finish(Ended::Stop(StopReason::EndTurn));
+            Word::Silent(number) if number == self.subscriptions => self.silent(),
+            Word::Silent(_) | Word::Close(_) => {}
+            Word::Commanded(number, text) => {
+                if let Some(turn) = self.commands.remove(&number) {
+                    self.send(SessionUpdate::AgentMessageChunk(chunk(&text)));
+                    self.answer(turn, Ended::Stop(StopReason::EndTurn), None);
+                }
             }
             Word::Models(models) => {
                 if let Some(models) = models {
@@ -214,131 +206,148 @@ impl Worker {
         }
     }
 
-    fn prompt(&mut self, request: &PromptRequest, responder: Responder<PromptResponse>) {
+    fn prompt(&mut self, request: &PromptRequest, turn: Turn) {
         let parts = parts(&request.prompt);
-        self.turn = Some(Turn::new(responder));
+        let refuse = |why: String| Ended::Failed(Error::invalid_params().data(why));
         if parts.prompt.is_empty() && parts.refused.is_none() {
-            let why = "the prompt is empty".to_owned();
-            return self.finish(Ended::Failed(Error::invalid_params().data(why)));
+            return self.answer(turn, refuse("the prompt is empty".to_owned()), None);
         }
         if let Some(command) =
             Command::of(&parts.prompt.text).filter(|_| parts.prompt.images.is_empty())
         {
-            return self.command(command);
+            return self.command(command, turn);
         }
         if let Some(why) = parts.refused {
-            return self.finish(Ended::Failed(Error::invalid_params().data(why.to_owned())));
+            return self.answer(turn, refuse(why.to_owned()), None);
         }
         if !parts.prompt.images.is_empty() && !self.house.takes_images() {
-            let why = format!("{} takes no images", self.entry.agent);
-            return self.finish(Ended::Failed(Error::invalid_params().data(why)));
+            let why = format!("{} takes no images", self.house.agent.name());
+            return self.answer(turn, refuse(why), None);
         }
-        if self.entry.title.is_none() {
+        if self.target.title.is_none() {
             let title = excerpt(parts.prompt.text.trim().as_bytes(), 80);
             let told = SessionInfoUpdate::new().title(title.clone());
             self.send(SessionUpdate::SessionInfoUpdate(told));
-            self.entry.title = Some(title);
+            self.target.title = Some(title);
         }
-        if let Err(error) = self.start(parts.prompt) {
-            return self.finish(Ended::Failed(error));
+        match self.give(parts.prompt) {
+            Ok(id) => {
+                self.turns.insert(id, turn);
+                self.turn_count += 1;
+            }
+            Err(error) => self.answer(turn, Ended::Failed(error), None),
         }
-        self.turns += 1;
-        self.remember();
     }
 
-    /// Has the agent's session take the prompt: the one that lives, or one that is started.
-    fn start(&mut self, prompt: Prompt) -> Result<(), Error> {
-        let wanted = Start {
-            cwd: self.entry.cwd.clone(),
-            mode: self.settings.mode,
-            model: self.settings.model.clone(),
-            servers: self.servers.clone(),
-            resume: self.entry.native.clone(),
+    /// Gives a prompt to the session, which is opened where it is not.
+    fn give(&mut self, prompt: Prompt) -> Result<TurnId, Error> {
+        let (host, key) = (&self.house.host, self.target.key);
+        if self.opened.as_ref().is_some_and(|opened| *opened != self.settings.chosen()) {
+            // An agent's process keeps the mode and the model that it was started with.
+            host.end(key, FAREWELL);
+        }
+        let refused = |why: Refused| internal(why.to_string(), json!({}));
+        match host.prompt(key, prompt.clone(), actor()) {
+            Err(Refused::NoSession | Refused::Over) => {
+                self.open()?;
+                self.house.host.prompt(key, prompt, actor()).map_err(refused)
+            }
+            given => given.map_err(refused),
+        }
+    }
+
+    /// Opens the session: the one that there is, or a new one.
+    fn open(&mut self) -> Result<(), Error> {
+        let (host, key) = (&self.house.host, self.target.key);
+        let chosen = self.settings.chosen();
+        let spec = start::spec(&self.house, &self.cwd, &chosen, &self.servers)?;
+        let failed =
+            |error: &dyn std::error::Error| internal(stablehand::error_chain(error), json!({}));
+        let is_logged = host.find(key).is_some_and(|known| known.agent.is_some());
+        if is_logged {
+            host.open_as(key, |_, _| spec).map_err(|error| failed(&error))?;
+        } else {
+            let spec = match &self.target.native {
+                Some(native) => spec.resume(native),
+                None => spec,
+            };
+            host.start(spec.key(key)).map_err(|error| failed(&error))?;
+        }
+        let from = match self.last {
+            Some(last) => From::After(last),
+            None if is_logged => From::Now,
+            None => From::Start,
         };
-        if self.live.as_ref().is_some_and(|live| !live.serves(&wanted)) {
-            self.end_live();
-        }
-        if self.live.is_none() {
-            self.starts += 1;
-            let live = Live::start(&self.house, wanted, self.starts, self.words.clone())?;
-            self.entry.logs.push(live.log());
-            self.live = Some(live);
-        }
-        let (Some(live), Some(turn)) = (&mut self.live, &mut self.turn) else { return Ok(()) };
-        turn.processes = live.processes();
-        let prompted =
-            live.prompt(prompt).map_err(|error| internal(error.to_string(), serde_json::json!({})));
-        turn.id = Some(prompted?);
+        let events = host.subscribe(key, from).map_err(|error| failed(&error))?;
+        // Another process's session has its own settings, and fills the index itself.
+        let own = host.handle(key);
+        self.opened = own.as_ref().map(|_| chosen);
+        self.filler = own
+            .filter(|_| self.house.choice.indexes(&self.house.env))
+            .map(|handle| Filler::start(&handle.log()));
+        self.follow(events);
         Ok(())
     }
 
-    fn command(&mut self, command: Command) {
-        self.commands += 1;
-        let number = self.commands;
-        if let Some(turn) = &mut self.turn {
-            turn.command = Some(number);
-        }
+    fn command(&mut self, command: Command, turn: Turn) {
+        self.commanded += 1;
+        let number = self.commanded;
+        self.commands.insert(number, turn);
         if let Command::Model(Some(model)) = command {
-            self.settings.model = Some(model.clone());
-            self.remember();
-            self.tell_options();
             let text = format!("From the next prompt on, the model is `{model}`.");
-            let _own_queue = self.words.send(Word::Commanded(number, text));
-            return;
+            self.settings.model = Some(model);
+            self.tell_options();
+            return self.take(Word::Commanded(number, text));
         }
-        let known = Known {
+        let facts = Facts {
             model: self.settings.model.clone(),
             tokens: self.tokens,
-            turns: self.turns,
-            native: self.entry.native.clone(),
-            log: self.entry.logs.last().cloned(),
+            turns: self.turn_count,
+            native: self.target.native.clone(),
+            log: self.house.host.log(self.target.key),
         };
         let (asked, words) = (self.asked(), self.words.clone());
         let answer = move || {
-            let _worker_gone = words.send(Word::Commanded(number, asked.answer(&command, &known)));
+            let _worker_gone = words.send(Word::Commanded(number, asked.answer(&command, &facts)));
         };
-        if std::thread::Builder::new().name("command".into()).spawn(answer).is_err() {
-            self.finish(Ended::Failed(Error::internal_error()));
+        if std::thread::Builder::new().name("command".into()).spawn(answer).is_err()
+            && let Some(turn) = self.commands.remove(&number)
+        {
+            self.answer(turn, Ended::Failed(Error::internal_error()), None);
         }
-    }
-
-    /// Which command of ours the turn is, if it is one.
-    fn commanded(&self) -> Option<u64> {
-        self.turn.as_ref().and_then(|turn| turn.command)
     }
 
     fn asked(&self) -> Asked {
         let house = &self.house;
-        Asked::new(house.agent, house.program.clone(), &house.env, &self.entry.cwd)
+        Asked::new(house.agent, house.program.clone(), &house.env, &self.cwd)
     }
 
     fn event(&mut self, event: &Event) {
         let mut out = Vec::new();
-        self.updates.of(event, &mut out);
+        self.updates_of(event, &mut out);
         for update in out {
             self.send(update);
         }
         self.notice(event);
-        let Some(live) = &mut self.live else { return };
-        live.event(event);
-        if let Some(note) = Note::of(event) {
-            let mut before = Vec::new();
-            let request =
-                self.questions.heard(note, &self.entry.id, &mut self.updates, &mut before);
-            for update in before {
-                self.send(update);
+        match Note::of(event) {
+            Some(Note::Asked(question)) => {
+                self.questions.ask(&question, &self.id, &mut self.updates);
             }
-            if let (Some(request), Some(live)) = (request, &self.live) {
-                self.questions.ask(request, &self.house, live);
-            }
+            Some(Note::Resolved(resolved)) => self.questions.withdraw(&resolved.id),
+            Some(Note::Over) => self.questions.withdraw_all(),
+            _ => {}
         }
-        if let Some(ended) = self.turn.as_mut().and_then(|turn| turn.heard(event)) {
-            self.finish(ended);
+        if let EventKind::TurnEnded { end, usage, .. } = &event.event
+            && let Some(turn) = event.turn.and_then(|id| self.turns.remove(&id))
+        {
+            let ended = turn.conclude(end, &self.seen);
+            self.answer(turn, ended, usage.as_ref());
         }
     }
 
     /// Keeps what is to be known of the session later.
-    fn notice(&mut self, event: &Event) {
+    pub(super) fn notice(&mut self, event: &Event) {
+        self.seen.event(&event.event);
         match &event.event {
             EventKind::TurnEnded { usage: Some(usage), .. } => {
                 self.tokens = Some(match (usage, &self.tokens) {
@@ -347,65 +356,35 @@ impl Worker {
                 });
             }
             EventKind::SessionStarted { native_id, .. } => {
-                // Also where the id is known: the log has just got its name, and `session/load` must
-                // find it after a crash.
-                self.entry.native = Some(native_id.0.clone());
-                self.remember();
+                self.target.native = Some(native_id.0.clone());
             }
             _ => {}
         }
     }
 
-    /// The session of the library is over, whoever ended it.
+    /// The session is over, and every turn of it has ended; unless the process that ran it is gone.
     fn silent(&mut self) {
-        let Some(live) = self.live.take() else { return };
-        let ended = live.end(&mut self.entry, true);
-        self.remember();
-        self.questions.forget();
-        if self.turn.is_some() {
-            self.finish(ended);
+        self.filler = None;
+        self.questions.withdraw_all();
+        for turn in std::mem::take(&mut self.turns).into_values() {
+            let why = "the session ended before its turn did".to_owned();
+            self.answer(turn, failed(why, json!({})), None);
         }
     }
 
     fn cancel(&mut self) {
-        let Some(turn) = &mut self.turn else { return };
-        turn.cancel();
-        match &self.live {
-            Some(live) if turn.command.is_none() => live.cancel(),
-            _ => self.finish(Ended::Stop(StopReason::Cancelled)),
+        for (id, turn) in self.turns.iter_mut().filter(|(_, turn)| !turn.cancelled) {
+            turn.cancelled = true;
+            // A session that is over ends its turns by itself.
+            let _over = self.house.host.cancel_turn(self.target.key, Some(*id), actor());
+        }
+        for turn in std::mem::take(&mut self.commands).into_values() {
+            self.answer(turn, Ended::Stop(StopReason::Cancelled), None);
         }
     }
 
-    /// The turn is over: the editor is told, and what was asked meanwhile comes next.
-    fn finish(&mut self, ended: Ended) {
-        let Some(turn) = self.turn.take() else { return };
-        self.questions.forget();
-        if turn.was_cancelled()
-            && turn.command.is_none()
-            && let Some(live) = &self.live
-            && live.left_behind(&turn.processes)
-        {
-            // What the agent did not end, the end of its tree does; its session is resumed.
-            self.end_live();
-        }
-        self.remember();
-        turn.answer(ended, self.tokens, self.entry.logs.last());
-        if let Some((request, responder)) = self.waiting.pop_front() {
-            self.prompt(&request, responder);
-        }
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        self.turn.as_ref().and_then(Turn::deadline)
-    }
-
-    /// Something that was to happen by now has not.
-    fn overdue(&mut self) {
-        let Some(turn) = &mut self.turn else { return };
-        if turn.was_cancelled() {
-            self.end_live();
-            self.finish(Ended::Stop(StopReason::Cancelled));
-        }
+    fn answer(&self, turn: Turn, ended: Ended, usage: Option<&Usage>) {
+        turn.answer(ended, usage, self.tokens, self.house.host.log(self.target.key));
     }
 
     fn choose_mode(
@@ -417,7 +396,6 @@ impl Worker {
             let error = Error::invalid_params().data(format!("no mode `{}`", request.mode_id.0));
             return answer(responder, Err(error));
         }
-        self.remember();
         answer(responder, Ok(SetSessionModeResponse::new()));
         self.tell_options();
     }
@@ -440,7 +418,6 @@ impl Worker {
             let what = format!("`{}` cannot be set so", request.config_id.0);
             return answer(responder, Err(Error::invalid_params().data(what)));
         }
-        self.remember();
         answer(responder, Ok(SetSessionConfigOptionResponse::new(self.settings.options())));
         if &*request.config_id.0 == MODE {
             let mode = CurrentModeUpdate::new(self.settings.mode_name());
@@ -453,40 +430,18 @@ impl Worker {
         self.send(SessionUpdate::ConfigOptionUpdate(options));
     }
 
-    fn remember(&mut self) {
-        self.entry.mode = self.settings.mode.map(|mode| mode.name().to_owned());
-        self.entry.model.clone_from(&self.settings.model);
-        if let (Some(live), Some(log)) = (&self.live, self.entry.logs.last_mut()) {
-            *log = live.log();
-        }
-        if let Err(error) = self.house.book.write(&mut self.entry) {
-            self.house.warn(&format!("failed to write down session `{}`: {error}", self.entry.id));
-        }
-    }
-
-    fn end_live(&mut self) {
-        // What it still says is old news.
-        self.starts += 1;
-        if let Some(live) = self.live.take() {
-            let _ended = live.end(&mut self.entry, self.turn.is_none());
-            self.remember();
-        }
-        self.questions.forget();
-    }
-
+    /// Ends the session, where this process runs it.
     fn end(&mut self) {
-        self.end_live();
-        self.finish(Ended::Stop(StopReason::Cancelled));
-        for (_, responder) in self.waiting.drain(..) {
-            answer(responder, Ok(PromptResponse::new(StopReason::Cancelled)));
+        self.questions.withdraw_all();
+        self.house.host.end(self.target.key, FAREWELL);
+        let turns = std::mem::take(&mut self.turns).into_values();
+        for turn in turns.chain(std::mem::take(&mut self.commands).into_values()) {
+            self.answer(turn, Ended::Stop(StopReason::Cancelled), None);
         }
     }
 
-    fn send(&self, update: SessionUpdate) {
-        self.house.flow.sent();
-        let told = SessionNotification::new(self.entry.id.clone(), update);
-        // Whoever is gone is noticed elsewhere.
-        let _editor_gone = self.house.editor.send_notification(told);
+    pub(super) fn send(&self, update: SessionUpdate) {
+        self.house.tell(&self.id, update);
     }
 }
 
