@@ -23,7 +23,6 @@ mod search;
 mod select;
 mod show;
 mod stats;
-mod story;
 mod tail;
 mod timeline;
 mod tools;

@@ -2,6 +2,7 @@
 
 use crate::env::Env;
 use crate::failure::Failure;
+use stablehand_analysis::timeline::Tone;
 use stablehand_core::text;
 use std::io::{self, Write};
 
@@ -102,6 +103,17 @@ pub(crate) enum Look {
     Blue,
     /// The model thinks.
     Violet,
+}
+
+impl From<Tone> for Look {
+    fn from(tone: Tone) -> Look {
+        match tone {
+            Tone::Plain => Look::Plain,
+            Tone::Good => Look::Good,
+            Tone::Warn => Look::Warn,
+            Tone::Bad => Look::Bad,
+        }
+    }
 }
 
 /// Rows of cells.

@@ -17,9 +17,7 @@ const BY: usize = 60;
 /// Prints the entries.
 pub(super) fn print(entries: &[Entry], json: bool, env: &Env) -> Result<u8, Failure> {
     if json {
-        let text = serde_json::to_string_pretty(entries)
-            .map_err(|error| Failure::new(format!("failed to write the entries: {error}")))?;
-        return manage::print(&(text + "\n"));
+        return manage::print_json(&entries);
     }
     if entries.is_empty() {
         return manage::print("nothing was asked or decided\n");

@@ -6,7 +6,6 @@
 use super::fresh::{self, Pace};
 use super::imported::Imported;
 use super::read::lines_of;
-use super::when::moment;
 use crate::env::Env;
 use crate::failure::Failure;
 use stablehand::log::Glance;
@@ -295,7 +294,7 @@ impl Search<'_> {
         }
         let mut text = format!("`{}` is the beginning of {} ids:", self.which, ids.len());
         for it in ids.iter().take(MOST_LISTED) {
-            let when = it.began.map(moment).unwrap_or_default();
+            let when = it.began.map(UnixMillis::readable).unwrap_or_default();
             let agent = it.agent.as_deref().unwrap_or("?");
             let title = it.title.as_deref().unwrap_or_default();
             let line = format!("{}  {when}  {agent}  {title}", excerpt(it.id.as_bytes(), 64));

@@ -10,6 +10,7 @@ use stablehand_core::record::{FORMAT, LogLines, LogReader, Record};
 use stablehand_core::replay::EventReader;
 use stablehand_core::{Depth, Event};
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Which log is meant.
@@ -119,6 +120,12 @@ pub(super) fn lines_of(
         }
         lines.each(&mut take)?;
     }
+}
+
+/// Returns true if both paths name the same file, which exists.
+pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
+    let id = |path: &Path| path.metadata().map(|about| (about.dev(), about.ino())).ok();
+    id(one).is_some() && id(one) == id(other)
 }
 
 /// Says how many lines were left out.

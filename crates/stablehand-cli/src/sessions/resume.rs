@@ -9,7 +9,6 @@ use super::find::glance;
 use super::fresh::{self, Pace};
 use super::imported::Imported;
 use super::pick::{self, Choice};
-use super::when::moment;
 use crate::ask::keyboard::Keyboard;
 use crate::choice::{ChoiceArgs, agent_named};
 use crate::env::Env;
@@ -168,7 +167,7 @@ fn picked(folder: &Path, env: &Env) -> Result<Option<Glance>, Failure> {
         more: format!(
             "{} {}",
             plain(seen.session.as_ref().map(|it| it.0.as_str()).unwrap_or_default()),
-            seen.began.map(moment).unwrap_or_default()
+            seen.began.map(UnixMillis::readable).unwrap_or_default()
         ),
     });
     let rows = rows.collect();

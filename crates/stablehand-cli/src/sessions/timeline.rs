@@ -1,16 +1,11 @@
 //! `sessions timeline`: what happened when, as text, as a picture, as a page.
 //!
-//! Owns the arguments, the reading of the log and the writing of the file. What is a span and where
-//! it begins and ends is [`stablehand_analysis::timeline`]'s; `text`, `svg` and `html` draw.
+//! Owns the arguments, the reading of the log, the writing of the file, and the drawing in a terminal
+//! (`text`). Spans, pictures and pages are [`stablehand_analysis::timeline`]'s.
 
-mod colour;
-mod escape;
-mod html;
-mod scale;
-mod svg;
 mod text;
 
-use super::read::{LogArgs, each_record, warn};
+use super::read::{LogArgs, each_record, is_same_file, warn};
 use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -97,8 +92,8 @@ pub(super) fn main(args: &TimelineArgs) -> Result<u8, Failure> {
             .hint("name another file with -o"));
     }
     let drawn = match form {
-        Form::Svg => svg::draw(&timeline, width.unwrap_or(PIXELS).max(LEAST.1)),
-        Form::Html => html::draw(&timeline)?,
+        Form::Svg => timeline.svg(width.unwrap_or(PIXELS).max(LEAST.1)),
+        Form::Html => timeline.html(),
     };
     fs::write(path, &drawn).map_err(|error| {
         Failure::new(format!("failed to write `{}`: {error}", path.display()))
@@ -139,32 +134,4 @@ fn read(log: &Path, silence: Option<Duration>) -> Result<Timeline, Failure> {
         Ok(())
     })?;
     Ok(fold.finish())
-}
-
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    match (one.canonicalize(), other.canonicalize()) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
-    }
-}
-
-/// Who, with what, when: the parts of a headline, most telling first.
-fn headline(timeline: &Timeline) -> Vec<String> {
-    let mut parts: Vec<String> = Vec::new();
-    parts.extend(timeline.agent.clone());
-    parts.extend(timeline.model.clone().filter(|model| !model.is_empty()));
-    let (day, time) = timeline.began.split_once('T').unwrap_or((&timeline.began, ""));
-    parts.push(format!("{day} {} UTC", time.get(..8).unwrap_or(time)));
-    parts.push(human(Duration::from_millis(timeline.length_ms)));
-    parts.extend(timeline.end.clone());
-    parts
-}
-
-/// A length of time beside what the agent says of it.
-fn lengths(length_ms: u64, own_ms: Option<u64>) -> String {
-    let ours = human(Duration::from_millis(length_ms));
-    match own_ms {
-        Some(own) => format!("{ours} (agent: {})", human(Duration::from_millis(own))),
-        None => ours,
-    }
 }

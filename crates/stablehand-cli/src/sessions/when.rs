@@ -202,15 +202,6 @@ pub(super) fn long(text: &str) -> Result<Duration, String> {
     total.checked_add(duration::parse(rest).map_err(|_| wrong())?).ok_or_else(wrong)
 }
 
-/// A moment for a person: `2026-10-03 02:24:57 UTC`. Logs have no other zone.
-pub(crate) fn moment(at: UnixMillis) -> String {
-    let text = at.rfc3339();
-    match (text.get(..10), text.get(11..19)) {
-        (Some(day), Some(time)) => format!("{day} {time} UTC"),
-        _ => text,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
