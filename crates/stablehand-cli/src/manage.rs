@@ -1,30 +1,28 @@
 //! `stablehand agents|login|logout|status|about|models|mcp|chats`: the same words for all agents.
 //!
 //! This file owns the arguments and the choice of agents. Asking is the library's; what is printed
-//! is in `portrait`, `lists` and `table`; a login on this terminal in `terminal`.
+//! is in `portrait` and `lists`; a login on this terminal in `terminal`.
 
 mod lists;
 mod portrait;
-mod table;
 mod terminal;
 
 use crate::choice::agent_named;
 use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::main_stablehand::PROGRAM;
+use crate::output::{Paint, Progress, print_json};
 use stablehand::agent::{Agent, Form};
 use stablehand::error_chain;
 use stablehand::manage::cache::Cache;
 use stablehand::manage::desk::Step;
 use stablehand::manage::{Action, Answer, AskError, Desk, LoginState, Question};
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub(crate) use crate::output::print;
 pub(crate) use portrait::{Portrait, login_words, portraits};
-pub(crate) use table::{Look, Paint, Table, print};
 
 /// Whom to ask, and how.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -298,12 +296,6 @@ pub(crate) fn not_installed(agent: Agent) -> Failure {
         .hint(format!("{}; or say where it is with --agent-bin", agent.row().manage.install))
 }
 
-pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<u8, Failure> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|e| Failure::new(format!("failed to print JSON: {e}")))?;
-    print(&format!("{text}\n"))
-}
-
 /// Why there is no answer, in one line.
 fn why(error: AskError) -> String {
     let text = error_chain(&error);
@@ -313,24 +305,11 @@ fn why(error: AskError) -> String {
     }
 }
 
-/// Says on a terminal what takes so long, until it is dropped.
-pub(crate) struct Waiting(bool);
-
-impl Waiting {
-    pub(crate) fn start(env: &Env, whom: &[&str]) -> Waiting {
-        let shown = env.stderr_is_terminal && !whom.is_empty();
-        if shown {
-            let line = format!("\r\x1b[2K{PROGRAM}: asking {} …", whom.join(", "));
-            let _nobody_there = std::io::stderr().write_all(line.as_bytes());
-        }
-        Waiting(shown)
+/// Shows who is being asked, until it is dropped.
+fn asking(env: &Env, whom: &[&str]) -> Progress {
+    let mut progress = Progress::new(env, Duration::ZERO);
+    if !whom.is_empty() {
+        progress.draw(|| format!("asking {} …", whom.join(", ")));
     }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        if self.0 {
-            let _nobody_there = std::io::stderr().write_all(b"\r\x1b[2K");
-        }
-    }
+    progress
 }

@@ -7,7 +7,6 @@ mod approvals;
 mod export;
 pub(crate) mod find;
 mod fresh;
-mod grid;
 mod import;
 mod imported;
 pub(crate) mod known;
@@ -28,8 +27,6 @@ mod timeline;
 mod tools;
 mod tune;
 mod when;
-
-pub(crate) use grid::cut;
 
 use crate::failure::Failure;
 use std::ffi::OsString;

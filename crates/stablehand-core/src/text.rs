@@ -77,10 +77,14 @@ pub fn fit(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
     }
-    let mut used = 1;
-    let fits = |c: &char| {
-        used += c.width().unwrap_or(0);
-        used <= columns
+    // The ellipsis takes one.
+    let Some(mut left) = columns.checked_sub(1) else { return String::new() };
+    let fits = |c: &char| match left.checked_sub(c.width().unwrap_or(0)) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
     };
     text.chars().take_while(fits).chain(['…']).collect()
 }
@@ -180,6 +184,7 @@ mod tests {
         assert_eq!(fit("feed the ponies", 8), "feed th…");
         assert_eq!(fit("馬に餌をやる", 8), "馬に餌…");
         assert_eq!(fit("hay", 3), "hay");
+        assert_eq!([fit("hay", 1), fit("hay", 0)], ["…", ""]);
         assert_eq!(fit_end("/home/rider/hay", 10), "…rider/hay");
         assert_eq!(one_line("a\u{1b}[31m\n\tb"), "a  b");
     }

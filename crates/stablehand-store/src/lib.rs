@@ -18,6 +18,7 @@ mod import;
 mod index;
 mod lock;
 mod open;
+pub mod prune;
 pub mod query;
 mod rebuild;
 mod scan;

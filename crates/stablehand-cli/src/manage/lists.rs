@@ -1,12 +1,10 @@
 //! One question to several agents, and the lists that come of it.
 
 use super::portrait::login_words;
-use super::table::{Look, Paint, Table, print};
-use super::{
-    AskArgs, Found, Waiting, agent_named, desk, everybody, find, not_installed, print_json, why,
-};
+use super::{AskArgs, Found, agent_named, asking, desk, everybody, find, not_installed, why};
 use crate::env::Env;
 use crate::failure::Failure;
+use crate::output::{Look, Paint, Table, print, print_json};
 use serde_json::{Value, json};
 use stablehand::agent::Agent;
 use stablehand::manage::{Answer, AskError, LoginState, McpState, Question};
@@ -51,7 +49,7 @@ pub(super) fn ask_all(env: &Env, args: &AskArgs, question: Question) -> Result<A
     };
     let desk = desk(env, &args.how);
     let names: Vec<_> = chosen.iter().map(|found| found.agent.name()).collect();
-    let _waiting = Waiting::start(env, &names);
+    let _waiting = asking(env, &names);
     let answers = std::thread::scope(|scope| {
         let threads: Vec<_> = chosen
             .iter()
@@ -177,7 +175,6 @@ fn list(answer: &Answer, paint: Paint, indent: usize) -> String {
                     (server.detail.clone().unwrap_or_default(), Look::Dim),
                 ]);
             }
-            table = table.without_empty_columns();
             servers.is_empty().then_some("no MCP servers")
         }
         Answer::Chats(chats) => {

@@ -1,8 +1,8 @@
 //! Everything that is known about an agent, asked at once, and how it is shown.
 
-use super::table::{Look, Paint, Table};
-use super::{Found, Waiting, why};
+use super::{Found, asking, why};
 use crate::env::Env;
+use crate::output::{Look, Paint, Table};
 use serde_json::{Value, json};
 use stablehand::agent::{Agent, Mode};
 use stablehand::manage::{Answer, AskError, Desk, Login, LoginState, Question, Recipe};
@@ -29,7 +29,7 @@ pub(crate) struct Portrait {
 pub(crate) fn portraits(desk: &Desk, found: &[Found], env: &Env) -> Vec<Portrait> {
     let asked = found.iter().filter(|found| found.program.is_some());
     let names: Vec<_> = asked.map(|found| found.agent.name()).collect();
-    let _waiting = Waiting::start(env, &names);
+    let _waiting = asking(env, &names);
     std::thread::scope(|scope| {
         let threads: Vec<_> =
             found.iter().map(|found| (found, scope.spawn(|| portrait(desk, found)))).collect();

@@ -5,7 +5,7 @@
 use super::find::{self, Found};
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::main_stablehand::PROGRAM;
+use crate::output::say;
 use stablehand_core::record::{FORMAT, LogLines, LogReader, Record};
 use stablehand_core::replay::EventReader;
 use stablehand_core::{Depth, Event};
@@ -134,9 +134,4 @@ pub(crate) fn warn(log: &Path, skipped: u64) {
         let s = if skipped == 1 { " is" } else { "s are" };
         say(&format!("WARN {skipped} line{s} no record and left out of `{}`", log.display()));
     }
-}
-
-fn say(text: &str) {
-    let text = format!("{PROGRAM}: {text}\n");
-    let _nobody_there = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
 }

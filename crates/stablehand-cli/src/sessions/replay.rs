@@ -12,7 +12,7 @@ use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::limits::LimitArgs;
-use crate::main_stablehand::PROGRAM;
+use crate::output;
 use crate::redact::RedactArgs;
 use crate::render::{EventLines, TextView};
 use crate::screen::Screen;
@@ -200,11 +200,9 @@ impl Player {
             Player::Bytes { warned } => {
                 if !*warned && is_redacted(record) {
                     *warned = true;
-                    let text = format!(
-                        "{PROGRAM}: WARN raw records of this log are redacted; it cannot be played \
-                         byte for byte\n"
+                    output::say(
+                        "WARN raw records of this log are redacted; it cannot be played byte for byte",
                     );
-                    let _nobody_there = io::stderr().write_all(text.as_bytes());
                 }
                 if let Record::Raw { stream: Stream::Stdout, bytes, newline, .. } = record {
                     let mut out = io::stdout().lock();

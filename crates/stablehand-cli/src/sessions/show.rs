@@ -7,8 +7,7 @@ use super::read::{LogArgs, each_record, warn};
 use super::{approvals, tools};
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::main_stablehand::PROGRAM;
-use crate::manage::{Look, Paint, Table};
+use crate::output::{self, Look, Paint, Table};
 use crate::render::{EventLines, TextView};
 use crate::screen::Screen;
 use stablehand::log::Writer;
@@ -148,11 +147,10 @@ pub(super) fn outcome(seen: &Glance, after: &str) -> (String, Look) {
 /// What the agent wrote to its standard output.
 fn raw(log: &Path) -> Result<u8, Failure> {
     if glance(log)?.redacted_raw {
-        let text = format!(
-            "{PROGRAM}: WARN this log was written with --redact-raw: secrets were taken out of `{}`\n",
+        output::say(&format!(
+            "WARN this log was written with --redact-raw: secrets were taken out of `{}`",
             log.display()
-        );
-        let _nobody_there = std::io::stderr().write_all(text.as_bytes());
+        ));
     }
     let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
     let mut gone = false;

@@ -7,7 +7,7 @@ use super::play::{SecretArgs, still_there};
 use super::read::{LogArgs, warn};
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::main_stablehand::PROGRAM;
+use crate::output::say;
 use crate::render::{EventLines, Page, TextView};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand::follow::Show;
@@ -15,7 +15,6 @@ use stablehand::log::Writer;
 use stablehand::redact::{Redacting, Redaction};
 use stablehand_core::record::{DecisionRecord, LogReader, Record, Stream};
 use stablehand_core::replay::EventReader;
-use stablehand_core::text::plain;
 use stablehand_core::{Depth, Event};
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -134,8 +133,7 @@ fn follow(log: &mut Followed, view: &mut View, shape: Shape) -> Result<u8, Failu
     match &view.end {
         Some(how) => {
             if shape == Shape::Text {
-                let text = format!("{PROGRAM}: the run is over: {}\n", plain(how));
-                let _nobody_there = io::stderr().write_all(text.as_bytes());
+                say(&format!("the run is over: {how}"));
             }
             Ok(0)
         }

@@ -9,13 +9,11 @@ use super::read::{LogArgs, each_record, is_same_file, warn};
 use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::main_stablehand::PROGRAM;
-use crate::manage::{self, Paint};
+use crate::output::{self, Paint};
 use crate::redact::RedactArgs;
 use stablehand_analysis::timeline::{Fold, SILENCE_MS, Timeline};
 use stablehand_core::time::{human, millis};
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -71,21 +69,20 @@ pub(super) fn main(args: &TimelineArgs) -> Result<u8, Failure> {
     let timeline = read(&log, args.silence)?;
     warn(&log, timeline.skipped);
     if timeline.left_out > 0 {
-        let text = format!(
-            "{PROGRAM}: WARN {} spans beyond the first {} are left out\n",
+        output::say(&format!(
+            "WARN {} spans beyond the first {} are left out",
             timeline.left_out,
             timeline.spans.len()
-        );
-        let _nobody_there = std::io::stderr().write_all(text.as_bytes());
+        ));
     }
     if args.json {
-        return manage::print_json(&timeline);
+        return output::print_json(&timeline);
     }
     let width = args.width.map(usize::from);
     let Some((path, form)) = output else {
         let terminal = env.terminal_size.map(|size| usize::from(size.cols()));
         let columns = width.or(terminal).unwrap_or(COLUMNS).max(LEAST.0);
-        return manage::print(&text::draw(&timeline, columns, Paint::new(&env)));
+        return output::print(&text::draw(&timeline, columns, Paint::new(&env)));
     };
     if is_same_file(path, &log) {
         return Err(Failure::usage(format!("`{}` is the log itself", path.display()))
@@ -102,7 +99,7 @@ pub(super) fn main(args: &TimelineArgs) -> Result<u8, Failure> {
     let (spans, lanes) = (timeline.spans.len(), timeline.lanes.len());
     let took = human(Duration::from_millis(timeline.length_ms));
     let kib = drawn.len().div_ceil(1024);
-    manage::print(&format!(
+    output::print(&format!(
         "{}: {took}, {spans} spans in {lanes} lanes, {kib} KiB\n",
         path.display()
     ))

@@ -2,7 +2,7 @@
 
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::manage::{self, Look, Paint, Table};
+use crate::output::{self, Look, Paint, Table};
 use serde::Serialize;
 use stablehand_analysis::history::{History, HistoryEntry, ToolUse};
 use stablehand_core::event::{Outcome, ToolInput, ToolKind};
@@ -36,16 +36,16 @@ struct Row<'a> {
 /// Prints the calls.
 pub(super) fn print(history: &History, json: bool, env: &Env) -> Result<u8, Failure> {
     if json {
-        return manage::print_json(&history.tools().map(call).collect::<Vec<_>>());
+        return output::print_json(&history.tools().map(call).collect::<Vec<_>>());
     }
     if history.tools().next().is_none() {
-        return manage::print("no tool was used\n");
+        return output::print("no tool was used\n");
     }
     let mut table = Table::headed(&["START", "TOOL", "WHAT", "TOOK", "OUTCOME"]);
     for (entry, used) in history.tools() {
         table.row(row(entry, used));
     }
-    manage::print(&table.render(Paint::new(env), 0))
+    output::print(&table.render(Paint::new(env), 0))
 }
 
 fn call<'a>((entry, used): (&'a HistoryEntry, &'a ToolUse)) -> Row<'a> {

@@ -6,7 +6,7 @@
 
 mod row;
 
-use crate::manage::{Look, Paint, Table};
+use crate::output::{Look, Paint, Table};
 use row::Row;
 use stablehand_analysis::timeline::{Span, Timeline, Tone, Track, scale};
 use stablehand_core::text::{excerpt, fit, width};

@@ -1,6 +1,6 @@
 //! One row of cells: blocks in halves of a column, lines, signs and names.
 
-use crate::manage::{Look, Paint};
+use crate::output::{Look, Paint};
 use unicode_width::UnicodeWidthChar;
 
 /// What a cell holds behind a character that takes two.
