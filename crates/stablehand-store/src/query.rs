@@ -20,7 +20,7 @@ mod terms;
 pub use logs::{LogFile, LogRun};
 pub use named::Named;
 pub use objects::SessionObject;
-pub use outcome::{OUTCOMES, is_failure, outcomes_named};
+pub use outcome::{is_failure, outcome_words, outcomes_named};
 pub use search::{Count, Found, FoundSession, Match, MatchedTool, Order, Search};
 pub use sessions::{Brief, Session, Spent};
 pub use snippet::{Snippet, snippet};

@@ -9,7 +9,7 @@ use crate::main_stablehand::PROGRAM;
 use crate::output::{Progress, figures, say};
 use stablehand::error_chain;
 use stablehand::log::Writer;
-use stablehand_store::{Advance, Budget, FILE, Refreshed, Store, StoreError};
+use stablehand_store::{Advance, Answered, Budget, Store, StoreError, ask_refreshed};
 use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -21,6 +21,16 @@ pub(super) enum Pace {
     Soon,
     /// An answer is wanted that misses nothing.
     Thorough,
+}
+
+impl Pace {
+    /// The budget of the index.
+    pub(super) fn budget(self) -> Budget {
+        match self {
+            Pace::Soon => Budget::within(SOON),
+            Pace::Thorough => Budget::UNLIMITED,
+        }
+    }
 }
 
 /// A person who lists sessions waits no longer than this for new logs to be read.
@@ -43,7 +53,7 @@ pub(super) fn ask<T: Send>(
     if !folder.is_dir() {
         return Ok(None);
     }
-    let (answer, refreshed) = quietly(env, folder, pace, question).map_err(Failure::from)?;
+    let Answered { answer, refreshed, .. } = quietly(env, folder, pace, question)?;
     for (path, why) in &refreshed.unreadable {
         say(&format!("WARN failed to read the log `{}`: {why}", path.display()));
     }
@@ -57,45 +67,24 @@ pub(super) fn ask<T: Send>(
     Ok(Some(answer))
 }
 
-/// The same for whoever can do without the index: what is missing in it is theirs to say.
+/// The same for callers that can do without the index: they say themselves what is missing in it.
 pub(super) fn quietly<T: Send>(
     env: &Env,
     folder: &Path,
     pace: Pace,
     question: impl Fn(&mut Store) -> Result<T, StoreError> + Sync,
-) -> Result<(T, Refreshed), StoreError> {
-    let once = || {
-        let mut store = Store::open(folder)?;
-        let before = store.changes();
-        let (early, refreshed) = std::thread::scope(|scope| {
-            // Mostly nothing has changed, and the answer is there when all logs were looked at.
-            let asks = || Store::open(folder).and_then(|mut store| question(&mut store)).ok();
-            let early = store.has_many_logs().then(|| scope.spawn(asks));
-            let refreshed = refresh(env, &mut store, pace);
-            (early.and_then(|early| early.join().ok().flatten()), refreshed)
-        });
-        let refreshed = refreshed?;
-        match early.filter(|_| store.changes() == before) {
-            Some(answer) => Ok((answer, refreshed)),
-            None => question(&mut store).map(|answer| (answer, refreshed)),
-        }
-    };
-    match once() {
-        Err(error) if error.is_damage() => {
-            say(&format!("the index was damaged and is made again ({})", error_chain(&error)));
-            Store::remove(&folder.join(FILE)).and_then(|()| once())
-        }
-        answered => answered,
+) -> Result<Answered<T>, StoreError> {
+    let answered = ask_refreshed(folder, pace.budget(), &mut progress(env), question)?;
+    if let Some(damage) = &answered.damage {
+        say(&format!("the index was damaged and is made again ({})", error_chain(damage)));
     }
+    Ok(answered)
 }
 
-fn refresh(env: &Env, store: &mut Store, pace: Pace) -> Result<Refreshed, StoreError> {
-    let budget = match pace {
-        Pace::Soon => Budget::within(SOON),
-        Pace::Thorough => Budget::UNLIMITED,
-    };
+/// Says on a terminal how far the reading of logs has come, until it is dropped.
+pub(super) fn progress(env: &Env) -> impl FnMut(Advance) + use<> {
     let mut progress = Progress::new(env, PATIENCE);
-    store.refresh_watched(budget, &mut |advance| progress.draw(|| describe(advance)))
+    move |advance| progress.draw(|| describe(advance))
 }
 
 /// Whether somebody still writes this log.

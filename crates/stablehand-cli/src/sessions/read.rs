@@ -6,10 +6,10 @@ use super::find::{self, Found};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::output::say;
-use stablehand_core::record::{FORMAT, LogLines, LogReader, Record};
+use stablehand_core::record::{FORMAT, LogReader, Record};
 use stablehand_core::replay::EventReader;
 use stablehand_core::{Depth, Event};
-use std::io::{ErrorKind, Read};
+use stablehand_store::lookup::{LATEST, each_line};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogArgs {
     /// Which: the path of a log, the id of a session or a run or its beginning, or `latest`
-    #[arg(value_name = "LOG|ID|latest", default_value = find::LATEST)]
+    #[arg(value_name = "LOG|ID|latest", default_value = LATEST)]
     which: String,
 
     #[command(flatten)]
@@ -85,7 +85,7 @@ pub(crate) fn each_record(
     mut take: impl FnMut(&Record<'_>) -> Result<(), Failure>,
 ) -> Result<u64, Failure> {
     let mut log = LogReader::default();
-    lines_of(path, |line| {
+    let read = each_line(path, |line| {
         let known = log.newer();
         let record = log.line(line);
         if let Some(version) = log.newer().filter(|_| known.is_none()) {
@@ -96,30 +96,11 @@ pub(crate) fn each_record(
             ));
         }
         take(&record)
-    })?;
-    Ok(log.skipped())
-}
-
-/// Hands out the lines of a log, without their newlines. A line of any length takes bounded memory: of
-/// one that is far too long for a record only the beginning is handed out.
-pub(super) fn lines_of(
-    path: &Path,
-    mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| {
+    });
+    read.map_err(|error| {
         Failure::new(format!("failed to read the log `{}`: {error}", path.display()))
-    };
-    let mut file = std::fs::File::open(path).map_err(failed)?;
-    let mut lines = LogLines::default();
-    loop {
-        match file.read(lines.space()) {
-            Ok(0) => return lines.finish(take),
-            Ok(n) => lines.filled(n),
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(failed(error)),
-        }
-        lines.each(&mut take)?;
-    }
+    })??;
+    Ok(log.skipped())
 }
 
 /// Returns true if both paths name the same file, which exists.

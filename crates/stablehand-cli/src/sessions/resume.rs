@@ -23,8 +23,8 @@ use stablehand::log::Glance;
 use stablehand_core::Dialect;
 use stablehand_core::text::{excerpt, plain};
 use stablehand_core::time::UnixMillis;
-use stablehand_store::IMPORTS;
 use stablehand_store::query::{Filter, Named};
+use stablehand_store::{IMPORTS, logs_newest_first};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -214,13 +214,13 @@ fn imported(folder: &Path, env: &Env) -> Vec<(UnixMillis, Glance)> {
         }
         Ok(found)
     });
-    asked.map(|(found, _)| found).unwrap_or_default()
+    asked.map(|answered| answered.answer).unwrap_or_default()
 }
 
 /// Those of the logs, the newest first; each once, with what it began with.
 fn logged(folder: &Path) -> Result<Vec<Glance>, Failure> {
     let mut sessions: Vec<Glance> = Vec::new();
-    for log in find::newest_first(folder)? {
+    for log in logs_newest_first(folder)? {
         if sessions.len() == MOST_OFFERED {
             break;
         }

@@ -6,7 +6,7 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::output::Look;
 use stablehand::Agent;
-use stablehand_store::query::{Filter, OUTCOMES, outcomes_named};
+use stablehand_store::query::{Filter, outcome_words, outcomes_named};
 use std::path::{Component, Path, PathBuf};
 
 /// The flags that `ls` and `search` have in common.
@@ -46,10 +46,11 @@ pub(super) struct SelectArgs {
 
 fn outcome_named(word: &str) -> Result<String, String> {
     let word = word.trim().to_ascii_lowercase().replace('-', "_");
-    if OUTCOMES.contains(&word.as_str()) {
+    let words = outcome_words();
+    if words.contains(&word.as_str()) {
         Ok(word)
     } else {
-        Err(format!("an outcome is one of {}", OUTCOMES.join(", ")))
+        Err(format!("an outcome is one of {}", words.join(", ")))
     }
 }
 

@@ -4,7 +4,7 @@
 //! stopped for nothing, and which value is worth proposing, is
 //! `stablehand_analysis::rerun::tune`'s.
 
-use super::find::{self, newest_first};
+use super::find;
 use super::read::{PlaceArgs, each_record};
 use crate::env::Env;
 use crate::failure::Failure;
@@ -16,6 +16,7 @@ use stablehand_core::id::is_called;
 use stablehand_core::monitor::{Limits, TimeLimit};
 use stablehand_core::text::one_line;
 use stablehand_core::time::human;
+use stablehand_store::logs_newest_first;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -53,7 +54,7 @@ struct Group {
 pub(super) fn main(args: &TuneArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
     let folder = args.place.folder(&env)?;
-    let logs = newest_first(&folder)?;
+    let logs = logs_newest_first(&folder)?;
     if logs.is_empty() {
         return Err(find::none(&folder));
     }
