@@ -15,6 +15,7 @@ mod pick;
 mod play;
 mod prune;
 pub(crate) mod read;
+mod records;
 mod reindex;
 mod replay;
 mod resume;

@@ -4,7 +4,8 @@
 
 use super::fresh::{self, Pace, is_written};
 use super::read::PlaceArgs;
-use super::when::{self, Clock};
+use super::when::Clock;
+use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::output::{self, Column, Look, Paint, Table, figures};
@@ -18,7 +19,7 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 pub struct PruneArgs {
     /// Logs in which nothing has happened for so long go [default: 7d; no age with only --max-size]
-    #[arg(long, value_name = "DURATION", value_parser = when::long)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_long)]
     older_than: Option<Duration>,
 
     /// The oldest go until all logs together are no bigger than this: 500MB, 2GiB
