@@ -1,18 +1,24 @@
 //! What happened when: the records of a log as spans of time in lanes, to be drawn.
 //!
 //! Owns which events begin and end a span, what each span says in a few words, and which lane it is
-//! drawn in. All times are those of the records, to the millisecond. Draws nothing and reads no file:
-//! whoever has a log hands its records to a [`Fold`]. The texts are redacted where a redactor is
-//! given, cut short and stripped of control characters; in HTML they still have to be escaped.
+//! drawn in. All times are those of the records, to the millisecond. It reads no file: the caller
+//! hands the records of a log to a [`Fold`]. The texts are redacted where a redactor is given, cut
+//! short and stripped of control characters; `svg` and `html` escape them and draw.
 
 mod fold;
+mod html;
 mod lanes;
+mod palette;
 mod quiet;
+pub mod scale;
+mod svg;
 mod words;
 
 pub use fold::Fold;
 
 use serde::Serialize;
+use stablehand_core::time::human;
+use std::time::Duration;
 
 /// The version of the JSON form.
 pub const TIMELINE_VERSION: u32 = 1;
@@ -52,6 +58,30 @@ pub struct Timeline {
     pub skipped: u64,
     /// Spans beyond the most that are kept.
     pub left_out: u64,
+}
+
+impl Timeline {
+    /// Draws a still picture, so many pixels wide, as one SVG that needs no other file.
+    pub fn svg(&self, width: usize) -> String {
+        svg::draw(self, width)
+    }
+
+    /// Draws a page to zoom and search in, as one HTML file that needs no other file.
+    pub fn html(&self) -> String {
+        html::draw(self)
+    }
+
+    /// Returns the parts of a headline, most telling first: agent, model, time, length, end.
+    pub fn headline(&self) -> Vec<String> {
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(self.agent.clone());
+        parts.extend(self.model.clone().filter(|model| !model.is_empty()));
+        let (day, time) = self.began.split_once('T').unwrap_or((&self.began, ""));
+        parts.push(format!("{day} {} UTC", time.get(..8).unwrap_or(time)));
+        parts.push(human(Duration::from_millis(self.length_ms)));
+        parts.extend(self.end.clone());
+        parts
+    }
 }
 
 /// One row of the picture.
@@ -112,6 +142,15 @@ impl Span {
     /// How long it took, as received.
     pub fn length_ms(&self) -> u64 {
         self.end_ms.saturating_sub(self.start_ms)
+    }
+
+    /// Describes how long it took, beside what the agent says of it.
+    pub fn describe_length(&self) -> String {
+        let ours = human(Duration::from_millis(self.length_ms()));
+        match self.own_ms {
+            Some(own) => format!("{ours} (agent: {})", human(Duration::from_millis(own))),
+            None => ours,
+        }
     }
 }
 

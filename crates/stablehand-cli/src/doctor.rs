@@ -1,20 +1,19 @@
 //! `stablehand doctor`: looks at everything that a run depends on, and says what to fix. With a log
 //! it looks at a run that is over instead (`post_mortem`).
 //!
-//! Owns the findings and how they are shown. Each module looks at one thing: `agents`, `state`
-//! (folders, leases and leftovers), `system` (what the kernel gives us), `trial` (a real run).
+//! Owns how findings are shown, and the checks of what only this face depends on: whether agents
+//! answer (`agents`), and the terminal. The other checks are [`stablehand::checkup`]'s.
 
 mod agents;
 mod post_mortem;
-mod state;
-mod system;
-mod trial;
 
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::manage::{How, Look, Paint, Table, print, print_json};
-use serde::Serialize;
-use stablehand_core::text;
+use crate::manage::How;
+use crate::output::{Look, Paint, print, print_json};
+use stablehand::checkup::{CheckFinding, CheckLevel, Checkup};
+use stablehand_core::text::one_line;
+use std::fmt::Write as _;
 
 /// Check everything that runs depend on, and say what to fix; or say why a run ended as it did
 #[derive(Debug, clap::Args)]
@@ -34,47 +33,6 @@ pub struct DoctorArgs {
     how: How,
 }
 
-/// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Level {
-    /// As it should be.
-    Ok,
-    /// Good to know; nothing suffers.
-    Note,
-    /// Something is less good than it could be.
-    Warning,
-    /// Runs will fail.
-    Broken,
-}
-
-/// What was found out about one thing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Finding {
-    check: String,
-    level: Level,
-    text: String,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fix: Option<String>,
-}
-
-impl Finding {
-    fn new(check: impl Into<String>, level: Level, text: impl Into<String>) -> Finding {
-        Finding { check: check.into(), level, text: text.into(), fix: None }
-    }
-
-    fn ok(check: impl Into<String>, text: impl Into<String>) -> Finding {
-        Finding::new(check, Level::Ok, text)
-    }
-
-    #[must_use]
-    fn fix(mut self, fix: impl Into<String>) -> Finding {
-        self.fix = Some(fix.into());
-        self
-    }
-}
-
 /// Runs all checks; 0 when nothing is broken.
 pub fn main(args: &DoctorArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
@@ -82,14 +40,19 @@ pub fn main(args: &DoctorArgs) -> Result<u8, Failure> {
         return post_mortem::main(which, &args.run, args.json, &env);
     }
     let mut findings = agents::look(&env, &args.how);
-    findings.extend(trial::look(&env));
-    findings.extend(state::look(&env));
-    findings.extend(system::look(&env));
-    let broken = count(&findings, Level::Broken);
+    let checkup = Checkup {
+        program: env.program.clone(),
+        keeper: env.keeper(),
+        path: env.path.clone(),
+        state: env.state().ok(),
+    };
+    findings.extend(checkup.run());
+    findings.push(terminal(&env));
+    let broken = count(&findings, CheckLevel::Broken);
     let printed = if args.json {
         print_json(&serde_json::json!({
             "broken": broken,
-            "warnings": count(&findings, Level::Warning),
+            "warnings": count(&findings, CheckLevel::Warning),
             "findings": findings,
         }))
     } else {
@@ -98,36 +61,47 @@ pub fn main(args: &DoctorArgs) -> Result<u8, Failure> {
     printed.map(|_| u8::from(broken > 0))
 }
 
-fn count(findings: &[Finding], level: Level) -> usize {
+fn terminal(env: &Env) -> CheckFinding {
+    let kind = std::env::var("TERM").unwrap_or_default();
+    if !env.stdout_is_terminal {
+        return CheckFinding::ok("terminal", "standard output is none: no colours, no status line");
+    }
+    let width = terminal_size::terminal_size().map_or(0, |(width, _)| width.0);
+    if kind.is_empty() || kind == "dumb" {
+        let text = "TERM is not set, or dumb: no status line";
+        return CheckFinding::new("terminal", CheckLevel::Note, text)
+            .fix("export TERM=xterm-256color");
+    }
+    CheckFinding::ok("terminal", format!("{kind}, {width} columns"))
+}
+
+fn count(findings: &[CheckFinding], level: CheckLevel) -> usize {
     findings.iter().filter(|finding| finding.level == level).count()
 }
 
-fn report(findings: &[Finding], paint: Paint) -> String {
+fn report(findings: &[CheckFinding], paint: Paint) -> String {
     let names = findings.iter().map(|finding| finding.check.chars().count());
     let width = names.max().unwrap_or(0);
     let indent = 9 + width + 2;
     let mut out = String::new();
     for finding in findings {
         let (word, look) = match finding.level {
-            Level::Ok => ("ok", Look::Good),
-            Level::Note => ("note", Look::Dim),
-            Level::Warning => ("warning", Look::Warn),
-            Level::Broken => ("BROKEN", Look::Bad),
+            CheckLevel::Ok => ("ok", Look::Good),
+            CheckLevel::Note => ("note", Look::Dim),
+            CheckLevel::Warning => ("warning", Look::Warn),
+            CheckLevel::Broken => ("BROKEN", Look::Bad),
         };
-        let mut head = Table::default();
-        head.row(vec![(format!("{word:<7}"), look), (finding.check.clone(), Look::Plain)]);
-        let head = head.render(paint, 0);
-        let padding = " ".repeat((width + 2).saturating_sub(finding.check.chars().count()));
-        let said = text::plain(&finding.text).replace(['\n', '\t'], " ");
-        out.push_str(head.trim_end());
-        out.push_str(&padding);
-        out.push_str(paint.wrapped(&format!("{}{said}", " ".repeat(indent)), indent).trim_start());
+        let (word, check) = (paint.look(&format!("{word:<7}"), look), one_line(&finding.check));
+        let said = format!("{}{}", " ".repeat(indent), one_line(&finding.text));
+        let said = paint.wrapped(&said, indent);
+        let _infallible = write!(out, "{word}  {check:<width$}  {}", said.trim_start());
         if let Some(fix) = &finding.fix {
-            let line = format!("{}fix: {}", " ".repeat(indent), text::plain(fix));
+            let line = format!("{}fix: {}", " ".repeat(indent), one_line(fix));
             out.push_str(&paint.wrapped(&line, indent + 5));
         }
     }
-    let (broken, warnings) = (count(findings, Level::Broken), count(findings, Level::Warning));
+    let (broken, warnings) =
+        (count(findings, CheckLevel::Broken), count(findings, CheckLevel::Warning));
     let things = |count: usize, one: &str, many: &str| match count {
         0 => format!("no {many}"),
         1 => format!("1 {one}"),
@@ -150,9 +124,10 @@ mod tests {
     #[test]
     fn the_report_says_what_to_do_and_counts() {
         let findings = [
-            Finding::ok("clock", "it is now"),
-            Finding::new("logs", Level::Broken, "cannot be\u{1b}[31m written").fix("mkdir it"),
-            Finding::new("x", Level::Warning, "meh"),
+            CheckFinding::ok("clock", "it is now"),
+            CheckFinding::new("logs", CheckLevel::Broken, "cannot be\u{1b}[31m written")
+                .fix("mkdir it"),
+            CheckFinding::new("x", CheckLevel::Warning, "meh"),
         ];
         let expected = "\
 ok       clock  it is now

@@ -5,6 +5,7 @@
 //! `stablehand_fake`'s.
 
 use crate::failure::Failure;
+use crate::output::print;
 use stablehand_core::Dialect;
 use stablehand_fake::hooks::{self, Mode, Surroundings};
 use stablehand_fake::native::{self, Native};
@@ -13,7 +14,7 @@ use stablehand_fake::scene::{SCENES, Scene};
 use stablehand_fake::shim::{self, Play};
 use stablehand_fake::{Clock, Identity, SPOKEN, is_server, script, version_line};
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 /// The subcommand: a child of a script is started with it too.
@@ -153,15 +154,6 @@ fn list() -> Result<u8, Failure> {
 
 fn print_lines(lines: impl Iterator<Item = String>) -> Result<u8, Failure> {
     print(&(lines.collect::<Vec<_>>().join("\n") + "\n"))
-}
-
-fn print(text: &str) -> Result<u8, Failure> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Ok(()) => Ok(0),
-        // `--list | head` has had enough.
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        Err(e) => Err(Failure::new(format!("failed to print: {e}"))),
-    }
 }
 
 fn shims(args: &FakeArgs, folder: &Path) -> Result<u8, Failure> {

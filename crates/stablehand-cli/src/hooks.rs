@@ -5,12 +5,10 @@
 
 mod status;
 
-pub(crate) use status::repair_words;
-
 use crate::choice::{agent_named, help};
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::manage::print;
+use crate::output::print;
 use stablehand::Agent;
 use stablehand::hooks::{
     Answers, Finding, HookPlan, Lasting, Preview, Scope, Target, install, uninstall,

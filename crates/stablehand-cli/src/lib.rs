@@ -27,6 +27,7 @@ pub mod limits;
 pub mod main_stablehand;
 pub mod main_wrap;
 pub mod manage;
+mod output;
 pub mod policy;
 pub mod redact;
 pub mod render;

@@ -1,30 +1,30 @@
 //! `stablehand agents|login|logout|status|about|models|mcp|chats`: the same words for all agents.
 //!
 //! This file owns the arguments and the choice of agents. Asking is the library's; what is printed
-//! is in `portrait`, `lists` and `table`; a login on this terminal in `terminal`.
+//! is in `overview` and `lists`; a login on this terminal in `terminal`.
 
 mod lists;
-mod portrait;
-mod table;
+mod overview;
 mod terminal;
 
 use crate::choice::agent_named;
 use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::main_stablehand::PROGRAM;
-use stablehand::agent::{Agent, Form};
+use crate::output::{Paint, Progress, print_json};
+use stablehand::agent::Agent;
 use stablehand::error_chain;
 use stablehand::manage::cache::Cache;
 use stablehand::manage::desk::Step;
-use stablehand::manage::{Action, Answer, AskError, Desk, LoginState, Question};
+use stablehand::manage::{
+    Action, AgentProgram, AgentStatus, Answer, AskError, Desk, LoginState, Question,
+};
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(crate) use portrait::{Portrait, login_words, portraits};
-pub(crate) use table::{Look, Paint, Table, print};
+pub(crate) use crate::output::print;
+pub(crate) use overview::{login_words, statuses};
 
 /// Whom to ask, and how.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -123,14 +123,6 @@ pub enum ChatsCommand {
     New(ActArgs),
 }
 
-/// An agent and where its program is.
-#[derive(Clone, Debug)]
-pub(crate) struct Found {
-    pub(crate) agent: Agent,
-    /// Absent where it is not installed.
-    pub(crate) program: Option<PathBuf>,
-}
-
 /// `stablehand agents`.
 pub fn agents(args: &AskArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
@@ -138,14 +130,14 @@ pub fn agents(args: &AskArgs) -> Result<u8, Failure> {
         Some(name) => vec![find(&env, agent_named(name)?, args.agent_bin.as_ref())],
         None => everybody(&env),
     };
-    let portraits = portraits(&desk(&env, &args.how), &chosen, &env);
+    let statuses = statuses(&desk(&env, &args.how), &chosen, &env);
     if args.json {
-        return print_json(&portraits.iter().map(Portrait::json).collect::<Vec<_>>());
+        return print_json(&statuses.iter().map(AgentStatus::object).collect::<Vec<_>>());
     }
     let paint = Paint::new(&env);
-    match (&args.agent, portraits.as_slice()) {
-        (Some(_), [one]) => print(&portrait::in_detail(one, paint)),
-        _ => print(&portrait::overview(&portraits, paint)),
+    match (&args.agent, statuses.as_slice()) {
+        (Some(_), [one]) => print(&overview::in_detail(one, paint)),
+        _ => print(&overview::overview(&statuses, paint)),
     }
 }
 
@@ -168,12 +160,12 @@ pub fn status(args: &AskArgs) -> Result<u8, Failure> {
 pub fn about(args: &AskArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
     let chosen = lists::choose(&env, args)?;
-    let portraits = portraits(&desk(&env, &args.how), &chosen, &env);
+    let statuses = statuses(&desk(&env, &args.how), &chosen, &env);
     if args.json {
-        return print_json(&portraits.iter().map(Portrait::json).collect::<Vec<_>>());
+        return print_json(&statuses.iter().map(AgentStatus::object).collect::<Vec<_>>());
     }
     let paint = Paint::new(&env);
-    let texts = portraits.iter().map(|portrait| portrait::about(portrait, paint));
+    let texts = statuses.iter().map(|status| overview::about(status, paint));
     print(&texts.collect::<Vec<_>>().join("\n"))
 }
 
@@ -261,26 +253,21 @@ pub(crate) fn desk(env: &Env, how: &How) -> Desk {
     }
 }
 
-fn find(env: &Env, agent: Agent, given: Option<&PathBuf>) -> Found {
-    let program = match given {
-        Some(program) => Some(program.clone()),
-        // An agent without a program of its own is built into ours.
-        None if agent.row().is_built_in() => Some(env.program.clone()),
-        None => agent.find(env.path.as_deref(), Form::OneTurn).ok(),
-    };
-    Found { agent, program }
+fn find(env: &Env, agent: Agent, given: Option<&PathBuf>) -> AgentProgram {
+    match given {
+        Some(program) => AgentProgram { agent, program: Some(program.clone()) },
+        None => AgentProgram::find(agent, env.path.as_deref(), &env.program),
+    }
 }
 
 /// Every agent, installed or not.
-pub(crate) fn everybody(env: &Env) -> Vec<Found> {
+pub(crate) fn everybody(env: &Env) -> Vec<AgentProgram> {
     Agent::ALL.iter().copied().map(|agent| find(env, agent, None)).collect()
 }
 
-fn the_only_one(env: &Env) -> Result<Found, Failure> {
-    let mut installed: Vec<_> = everybody(env)
-        .into_iter()
-        .filter(|found| found.program.is_some() && !found.agent.row().is_built_in())
-        .collect();
+fn the_only_one(env: &Env) -> Result<AgentProgram, Failure> {
+    let mut installed: Vec<_> =
+        everybody(env).into_iter().filter(AgentProgram::is_installed).collect();
     match installed.len() {
         0 => Err(Failure::new("no agent is installed").hint("see `stablehand doctor`")),
         1 => installed.pop().ok_or_else(|| Failure::new("no agent is installed")),
@@ -298,12 +285,6 @@ pub(crate) fn not_installed(agent: Agent) -> Failure {
         .hint(format!("{}; or say where it is with --agent-bin", agent.row().manage.install))
 }
 
-pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<u8, Failure> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|e| Failure::new(format!("failed to print JSON: {e}")))?;
-    print(&format!("{text}\n"))
-}
-
 /// Why there is no answer, in one line.
 fn why(error: AskError) -> String {
     let text = error_chain(&error);
@@ -313,24 +294,11 @@ fn why(error: AskError) -> String {
     }
 }
 
-/// Says on a terminal what takes so long, until it is dropped.
-pub(crate) struct Waiting(bool);
-
-impl Waiting {
-    pub(crate) fn start(env: &Env, whom: &[&str]) -> Waiting {
-        let shown = env.stderr_is_terminal && !whom.is_empty();
-        if shown {
-            let line = format!("\r\x1b[2K{PROGRAM}: asking {} …", whom.join(", "));
-            let _nobody_there = std::io::stderr().write_all(line.as_bytes());
-        }
-        Waiting(shown)
+/// Shows who is being asked, until it is dropped.
+fn asking(env: &Env, whom: &[&str]) -> Progress {
+    let mut progress = Progress::new(env, Duration::ZERO);
+    if !whom.is_empty() {
+        progress.draw(|| format!("asking {} …", whom.join(", ")));
     }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        if self.0 {
-            let _nobody_there = std::io::stderr().write_all(b"\r\x1b[2K");
-        }
-    }
+    progress
 }

@@ -8,11 +8,11 @@ mod test;
 
 use crate::env::Env;
 use crate::failure::Failure;
+use crate::output::print;
 use stablehand::config::Sources;
 use stablehand_core::text;
 use stablehand_policy::{Decision, PROFILES, profile};
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 
 /// Exit statuses of `policy check`
 const CHECK_CODES: &str = "\
@@ -73,10 +73,10 @@ fn show(args: &ShowArgs, env: &Env) -> Result<u8, Failure> {
         if found.is_empty() {
             out.push_str("  none\n");
         }
-        return print(&out, 0);
+        return print(&out);
     };
     if let Some(text) = profile(name) {
-        return print(text, 0);
+        return print(text);
     }
     let names: Vec<_> = PROFILES.iter().map(|(name, _)| *name).collect();
     Err(Failure::usage(format!("no profile is called `{name}`"))
@@ -98,13 +98,4 @@ fn explain(decision: &Decision) -> String {
         }
     }
     out
-}
-
-fn print(out: &str, code: u8) -> Result<u8, Failure> {
-    match io::stdout().lock().write_all(out.as_bytes()) {
-        Ok(()) => Ok(code),
-        // `stablehand policy show | head` has had enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(code),
-        Err(error) => Err(Failure::new(format!("failed to write to standard output: {error}"))),
-    }
 }

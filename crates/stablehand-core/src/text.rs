@@ -1,7 +1,10 @@
 //! Making hostile text safe to show, and short.
 //!
 //! Whatever an agent printed may hold escape sequences that drive a terminal. [`plain`] takes them
-//! out; [`excerpt`] cuts at a character. Neither is used on the pass-through path, which is bytes.
+//! out; [`excerpt`] cuts at a character, [`fit`] at a column of a terminal. None of them is used on
+//! the pass-through path, which is bytes.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Text with every control sequence taken out: safe for a terminal, a title, a table.
 ///
@@ -53,6 +56,46 @@ pub fn plain(text: &str) -> String {
         }
     }
     out
+}
+
+/// [`plain`] text in one line: newlines and tabs become spaces.
+pub fn one_line(text: &str) -> String {
+    // Most texts are; a table may have a hundred thousand.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
+    plain(text).replace(['\n', '\t'], " ")
+}
+
+/// Returns how many columns of a terminal a text takes.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The beginning of a text in at most so many columns, with `…` where something is left out.
+pub fn fit(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    // The ellipsis takes one.
+    let Some(mut left) = columns.checked_sub(1) else { return String::new() };
+    let fits = |c: &char| match left.checked_sub(c.width().unwrap_or(0)) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
+}
+
+/// The end of a text in at most so many columns, with `…` where something is left out.
+pub fn fit_end(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let backwards: String = text.chars().rev().collect();
+    fit(&backwards, columns).chars().rev().collect()
 }
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
@@ -134,6 +177,16 @@ mod tests {
             assert_eq!(plain(hostile), safe, "{hostile:?}");
             assert_eq!(plain(&plain(hostile)), plain(hostile));
         }
+    }
+
+    #[test]
+    fn a_text_fits_into_its_columns() {
+        assert_eq!(fit("feed the ponies", 8), "feed th…");
+        assert_eq!(fit("馬に餌をやる", 8), "馬に餌…");
+        assert_eq!(fit("hay", 3), "hay");
+        assert_eq!([fit("hay", 1), fit("hay", 0)], ["…", ""]);
+        assert_eq!(fit_end("/home/rider/hay", 10), "…rider/hay");
+        assert_eq!(one_line("a\u{1b}[31m\n\tb"), "a  b");
     }
 
     #[test]

@@ -46,6 +46,20 @@ impl UnixMillis {
         format!("{stamp:.3}")
     }
 
+    /// `2026-11-16 13:44:06 UTC`, for people. Logs know no other zone.
+    pub fn readable(self) -> String {
+        let text = self.rfc3339();
+        match (text.get(..10), text.get(11..19)) {
+            (Some(day), Some(time)) => format!("{day} {time} UTC"),
+            _ => text,
+        }
+    }
+
+    /// `13:44:06`: the time of day in UTC.
+    pub fn time_of_day(self) -> String {
+        self.rfc3339().get(11..19).unwrap_or_default().to_owned()
+    }
+
     /// Reads what [`UnixMillis::rfc3339`] wrote.
     pub fn from_rfc3339(text: &str) -> Option<UnixMillis> {
         let stamp: jiff::Timestamp = text.parse().ok()?;
@@ -107,6 +121,8 @@ mod tests {
         assert_eq!(UnixMillis(0).rfc3339(), "1970-01-01T00:00:00.000Z");
         assert_eq!(UnixMillis(1_790_994_297_441).rfc3339(), "2026-10-03T02:24:57.441Z");
         assert_eq!(UnixMillis(1_790_994_297_441).compact(), "20261003T022457.441Z");
+        assert_eq!(UnixMillis(1_790_994_297_441).readable(), "2026-10-03 02:24:57 UTC");
+        assert_eq!(UnixMillis(1_790_994_297_441).time_of_day(), "02:24:57");
         assert_eq!(UnixMillis(i64::MAX).rfc3339(), "1970-01-01T00:00:00.000Z");
     }
 

@@ -44,6 +44,14 @@ pub(crate) fn logs(folder: &Path) -> Result<Vec<FoundLog>, StoreError> {
     Ok(in_parts(&entries, look).into_iter().flatten().collect())
 }
 
+/// Returns the logs of a folder, the one that was written to last first; none where there is no such
+/// folder.
+pub fn logs_newest_first(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let mut logs = logs(folder)?;
+    logs.sort_by(|a, b| (b.mtime_ms, &b.path).cmp(&(a.mtime_ms, &a.path)));
+    Ok(logs.into_iter().map(|log| log.path).collect())
+}
+
 /// The numbers of the files that may be logs. The number of one that was removed is soon that of
 /// another file, such as of our own journal.
 pub(crate) fn inodes_of_logs(folder: &Path) -> Result<HashSet<u64>, StoreError> {

@@ -9,6 +9,7 @@
 //! it goes on ([`Filler`]), and never waits for it; whoever asks brings it up to date first
 //! ([`Store::refresh`]).
 
+mod ask;
 mod commit;
 mod dump;
 mod error;
@@ -17,7 +18,9 @@ mod folder;
 mod import;
 mod index;
 mod lock;
+pub mod lookup;
 mod open;
+pub mod prune;
 pub mod query;
 mod rebuild;
 mod scan;
@@ -26,8 +29,10 @@ mod signs;
 mod state;
 mod write;
 
+pub use ask::{Answered, ask_refreshed};
 pub use error::StoreError;
 pub use fill::Filler;
+pub use folder::logs_newest_first;
 pub use import::{IMPORTS, Original, Source, Survey, Transcript, each_transcript, survey};
 pub use open::{Access, FILE, Store};
 pub use scan::{Advance, Budget, Refreshed};

@@ -8,18 +8,24 @@
 
 mod logs;
 mod named;
+mod objects;
+mod outcome;
 mod search;
 mod sessions;
 mod snippet;
 mod stats;
+mod summary;
 mod terms;
 
 pub use logs::{LogFile, LogRun};
 pub use named::Named;
+pub use objects::SessionObject;
+pub use outcome::{is_failure, outcome_words, outcomes_named};
 pub use search::{Count, Found, FoundSession, Match, MatchedTool, Order, Search};
 pub use sessions::{Brief, Session, Spent};
 pub use snippet::{Snippet, snippet};
 pub use stats::{Figures, Group, Stats, Times, ToolFigures, Verdicts};
+pub use summary::IndexSummary;
 pub use terms::{Term, Terms};
 
 use crate::{Store, StoreError};

@@ -22,6 +22,7 @@ mod lasting;
 mod merge;
 mod place;
 mod run;
+mod status;
 mod survey;
 mod swap;
 #[cfg(test)]
@@ -36,9 +37,11 @@ pub use lasting::{Lasting, Preview, install, uninstall};
 pub use merge::{Merged, Unmerged, merge, unmerge};
 pub use place::Target;
 pub use run::{HookRun, HookSetup, HookWish, MOST_CONTEXT};
+pub use status::{HookState, HookStatus, OtherProgram};
 pub use survey::{Finding, OurEntry, Survey, survey};
 
 use crate::agent::Agent;
+use serde::Serialize;
 use stablehand_core::hook::HookEvent;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -47,12 +50,23 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// Whose settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// Those of a project.
     Project,
     /// Those of the user, for all projects.
     User,
+}
+
+impl Scope {
+    /// Returns the word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Scope::Project => "project",
+            Scope::User => "user",
+        }
+    }
 }
 
 /// Which hooks an agent gets, and for which program.

@@ -13,6 +13,7 @@
 
 pub mod agent;
 pub mod bounded;
+pub mod checkup;
 pub mod clock;
 pub mod config;
 pub mod context;

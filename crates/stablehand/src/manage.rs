@@ -13,11 +13,13 @@ pub mod desk;
 pub mod native;
 pub mod parse;
 pub mod place;
+pub mod status;
 pub mod transcript;
 
 pub use desk::{AgentHomes, AskError, Desk, Fresh};
 pub use native::Output;
 pub use place::Place;
+pub use status::{AgentProgram, AgentStatus};
 pub use transcript::{Transcript, Transcripts};
 
 use serde::{Deserialize, Serialize};

@@ -5,6 +5,8 @@
 //! fold over records or events adds it here. Makes no log.
 
 use stablehand_analysis::chronicle::{Chronicle, Row};
+use stablehand_analysis::document::{self, DocumentHead};
+use stablehand_analysis::history::History;
 use stablehand_analysis::ledger::Ledger;
 use stablehand_analysis::post_mortem::{PostMortem, Which};
 use stablehand_analysis::rerun::{Check, Survey, WhatIf, tune};
@@ -16,7 +18,7 @@ use stablehand_core::redact::Redactor;
 use stablehand_core::replay::EventReader;
 
 /// What each of them made of a log: all of it that lines which are no records must not change.
-pub(crate) type Shown = [(&'static str, String); 8];
+pub(crate) type Shown = [(&'static str, String); 9];
 
 /// Hands the lines to every reader.
 pub(crate) fn read_by_everybody(lines: &[Vec<u8>]) -> Shown {
@@ -25,6 +27,7 @@ pub(crate) fn read_by_everybody(lines: &[Vec<u8>]) -> Shown {
     [
         ("events", events),
         ("ledger", ledger),
+        ("documents", documented(lines)),
         ("timeline", drawn(lines, skipped)),
         ("rows", format!("{:?}", kept(lines, skipped))),
         ("causes", explained(lines, skipped)),
@@ -72,6 +75,21 @@ fn events_and_questions(lines: &[Vec<u8>], skipped: u64) -> (String, String) {
     (json(&told), json(&ledger.entries()))
 }
 
+/// The documents of a log: nothing in it is a tag, and nothing drives a terminal.
+fn documented(lines: &[Vec<u8>]) -> String {
+    let mut reader = EventReader::of(LogReader::default(), Depth::Full);
+    let (mut history, mut events) = (History::default(), Vec::new());
+    for line in lines {
+        reader.record(&Record::read(line), &mut events);
+        events.drain(..).for_each(|event| history.event(&event));
+    }
+    let head = DocumentHead::default();
+    let (markdown, html) = (document::markdown(&head, &history), document::html(&head, &history));
+    assert!(!markdown.contains('\u{1b}') && !html.contains('\u{1b}'));
+    assert!(!html.contains("<script") && !html.contains("<img"), "{html}");
+    markdown + &html
+}
+
 fn drawn(lines: &[Vec<u8>], skipped: u64) -> String {
     let redactor = Redactor::new();
     let mut fold = timeline::Fold::new(Some(&redactor));
@@ -87,7 +105,10 @@ fn drawn(lines: &[Vec<u8>], skipped: u64) -> String {
         let shown = span.text.chars().chain(span.output.iter().flat_map(|text| text.chars()));
         assert!(shown.clone().count() < 10_000 && !shown.clone().any(|it| it == '\u{1b}'));
     }
-    json(&timeline)
+    let (picture, page) = (timeline.svg(800), timeline.html());
+    assert!(!picture.contains('\u{1b}') && !page.contains('\u{1b}'));
+    assert!(!picture.contains("<script"), "{picture}");
+    json(&timeline) + &picture
 }
 
 /// The rows of a log, and that whoever begins in the middle of it gets the same.

@@ -7,7 +7,7 @@ mod text;
 
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::manage::{Paint, print, print_json};
+use crate::output::{Paint, print, print_json};
 use crate::redact::RedactArgs;
 use crate::sessions::find;
 use crate::sessions::read::{PlaceArgs, each_record, warn};

@@ -6,12 +6,11 @@
 //! is an error.
 
 use crate::failure::Failure;
-use crate::main_stablehand::PROGRAM;
+use crate::output::say;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::read;
-use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -77,8 +76,7 @@ pub(super) fn read_all(patience: Patience) -> Result<Piped, Failure> {
         }
         let has_to_come = patience == Patience::Endless || !bytes.is_empty();
         if quiet >= NOTICE && has_to_come && !std::mem::replace(&mut has_said, true) {
-            let text = format!("{PROGRAM}: waiting for the end of standard input\n");
-            let _nobody_there = std::io::stderr().write_all(text.as_bytes());
+            say("waiting for the end of standard input");
         }
         if wait(Duration::from_millis(500)).is_none() {
             continue;

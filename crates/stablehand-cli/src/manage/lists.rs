@@ -1,15 +1,13 @@
 //! One question to several agents, and the lists that come of it.
 
-use super::portrait::login_words;
-use super::table::{Look, Paint, Table, print};
-use super::{
-    AskArgs, Found, Waiting, agent_named, desk, everybody, find, not_installed, print_json, why,
-};
+use super::overview::login_words;
+use super::{AskArgs, agent_named, asking, desk, everybody, find, not_installed, why};
 use crate::env::Env;
 use crate::failure::Failure;
+use crate::output::{Look, Paint, Table, print, print_json};
 use serde_json::{Value, json};
 use stablehand::agent::Agent;
-use stablehand::manage::{Answer, AskError, LoginState, McpState, Question};
+use stablehand::manage::{AgentProgram, Answer, AskError, LoginState, McpState, Question};
 use stablehand_core::text;
 use stablehand_core::time::human;
 use std::time::Duration;
@@ -18,7 +16,7 @@ use std::time::Duration;
 pub(super) type Answers = Vec<(Agent, Result<Answer, AskError>)>;
 
 /// The agent that was named, or all that are installed, the built-in one aside.
-pub(super) fn choose(env: &Env, args: &AskArgs) -> Result<Vec<Found>, Failure> {
+pub(super) fn choose(env: &Env, args: &AskArgs) -> Result<Vec<AgentProgram>, Failure> {
     if let Some(name) = &args.agent {
         let found = find(env, agent_named(name)?, args.agent_bin.as_ref());
         return if found.program.is_some() {
@@ -27,8 +25,7 @@ pub(super) fn choose(env: &Env, args: &AskArgs) -> Result<Vec<Found>, Failure> {
             Err(not_installed(found.agent))
         };
     }
-    let real = |found: &Found| found.program.is_some() && !found.agent.row().is_built_in();
-    let installed: Vec<_> = everybody(env).into_iter().filter(real).collect();
+    let installed: Vec<_> = everybody(env).into_iter().filter(AgentProgram::is_installed).collect();
     if installed.is_empty() {
         return Err(Failure::new("no agent is installed")
             .hint("see `stablehand doctor`, or name one with --agent and --agent-bin"));
@@ -44,14 +41,14 @@ pub(super) fn ask_all(env: &Env, args: &AskArgs, question: Question) -> Result<A
         Err(failure) => {
             let named = args.agent.as_deref().and_then(Agent::by_name);
             match named.filter(|agent| !agent.row().manage.question(question).is_supported()) {
-                Some(agent) => vec![Found { agent, program: Some("".into()) }],
+                Some(agent) => vec![AgentProgram { agent, program: Some("".into()) }],
                 None => return Err(failure),
             }
         }
     };
     let desk = desk(env, &args.how);
     let names: Vec<_> = chosen.iter().map(|found| found.agent.name()).collect();
-    let _waiting = Waiting::start(env, &names);
+    let _waiting = asking(env, &names);
     let answers = std::thread::scope(|scope| {
         let threads: Vec<_> = chosen
             .iter()
@@ -177,7 +174,6 @@ fn list(answer: &Answer, paint: Paint, indent: usize) -> String {
                     (server.detail.clone().unwrap_or_default(), Look::Dim),
                 ]);
             }
-            table = table.without_empty_columns();
             servers.is_empty().then_some("no MCP servers")
         }
         Answer::Chats(chats) => {

@@ -5,7 +5,7 @@
 
 use crate::env::Env;
 use crate::failure::{Failure, spawn_hint};
-use crate::main_stablehand::PROGRAM;
+use crate::output::say;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -13,7 +13,7 @@ use signal_hook::iterator::Signals;
 use stablehand::agent::redacted;
 use stablehand::keeper::{Launch, SpawnError};
 use stablehand_core::text;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,8 +25,7 @@ const RHYTHM: Duration = Duration::from_millis(30);
 /// Runs it; 0 when it says that all is well.
 pub(super) fn run(launch: &Launch, env: &Env) -> Result<u8, Failure> {
     let shown = text::plain(&redacted(launch).join(" "));
-    let line = format!("{PROGRAM}: running {shown}\n");
-    let _nobody_there = io::stderr().write_all(line.as_bytes());
+    say(&format!("running {shown}"));
     let mut command = Command::new(&launch.program);
     command.args(&launch.args);
     for (name, value) in &launch.env {
@@ -47,7 +46,7 @@ pub(super) fn run(launch: &Launch, env: &Env) -> Result<u8, Failure> {
         (Some(code @ (129 | 130 | 143)), _) => Ok(u8::try_from(code).unwrap_or(1)),
         (Some(code), _) => Err(Failure::new(format!("`{shown}` ended with exit code {code}"))),
         (None, Some(signal)) => Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(2))),
-        (None, None) => Err(Failure::new(format!("`{shown}` ended, nobody knows how"))),
+        (None, None) => Err(Failure::new(format!("`{shown}` exited with unknown status"))),
     }
 }
 

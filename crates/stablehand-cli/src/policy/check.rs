@@ -1,9 +1,10 @@
 //! `stablehand policy check`: one call, its decision, the rule.
 
 use super::find::SourceArgs;
-use super::{ASKED, DENIED, explain, print};
+use super::{ASKED, DENIED, explain};
 use crate::env::Env;
 use crate::failure::Failure;
+use crate::output::print;
 use serde_json::{Value, json};
 use stablehand::Agent;
 use stablehand::config::agent_names;
@@ -97,13 +98,13 @@ pub(super) fn main(args: &CheckArgs, env: &Env) -> Result<u8, Failure> {
     if args.json {
         let text = serde_json::to_string(&decision)
             .map_err(|error| Failure::new(format!("failed to write the decision: {error}")))?;
-        return print(&format!("{text}\n"), code);
+        return print(&format!("{text}\n")).map(|_| code);
     }
     let mut out = explain(&decision);
     if files.is_empty() && !sources.is_named() {
         out.push_str("no policy was found; name one with --policy or --profile\n");
     }
-    print(&out, code)
+    print(&out).map(|_| code)
 }
 
 /// Tool, kind, input and arguments of the call that was described.

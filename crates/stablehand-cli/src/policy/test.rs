@@ -1,8 +1,9 @@
 //! `stablehand policy test`: a table of cases, each decided and compared.
 
+use super::explain;
 use super::find::SourceArgs;
-use super::{explain, print};
 use crate::failure::Failure;
+use crate::output::print;
 use stablehand::config::ConfigError;
 use stablehand::policy_world::schema_error;
 use stablehand_core::text;
@@ -59,5 +60,5 @@ pub(super) fn main(args: &TestArgs) -> Result<u8, Failure> {
         wrong => format!("{cases} cases, {wrong} not as expected\n"),
     };
     out.push_str(&said);
-    print(&out, u8::from(wrong_ones > 0))
+    print(&out).map(|_| u8::from(wrong_ones > 0))
 }

@@ -6,6 +6,7 @@
 //! breaks the line into rows, and the cursor stays in the first of them, from where all are erased.
 
 use super::status;
+use anstyle::Style;
 
 /// Erases the row of the cursor.
 const ERASE_ROW: &[u8] = b"\r\x1b[2K";
@@ -84,9 +85,8 @@ impl LastLine {
         self.drawn = Some(width);
         // Without automatic wrapping, so that a terminal which counts the width of a character
         // otherwise than we do still stays in one row.
-        bytes.extend_from_slice(b"\x1b[?7l\x1b[2m");
-        bytes.extend_from_slice(text.as_bytes());
-        bytes.extend_from_slice(b"\x1b[0m\x1b[K\x1b[?7h\r");
+        let dim = Style::new().dimmed();
+        bytes.extend(format!("\x1b[?7l{dim}{text}{dim:#}\x1b[K\x1b[?7h\r").into_bytes());
         Some(bytes)
     }
 }

@@ -82,7 +82,7 @@ impl Shown {
             facts.retain(|fact| fact.weight != least);
         }
         let room = columns.saturating_sub(2 + width(&facts));
-        let mut line = format!("{} {}", self.spin, crate::sessions::cut(&self.doing, room));
+        let mut line = format!("{} {}", self.spin, text::fit(&self.doing, room));
         for fact in facts {
             line.push_str(SEPARATOR);
             line.push_str(&fact.text);

@@ -2,7 +2,7 @@
 
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::manage::{self, Look, Paint, Table};
+use crate::output::{self, Look, Paint, Table};
 use stablehand_analysis::ledger::{Entry, Settled};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::human;
@@ -17,18 +17,16 @@ const BY: usize = 60;
 /// Prints the entries.
 pub(super) fn print(entries: &[Entry], json: bool, env: &Env) -> Result<u8, Failure> {
     if json {
-        let text = serde_json::to_string_pretty(entries)
-            .map_err(|error| Failure::new(format!("failed to write the entries: {error}")))?;
-        return manage::print(&(text + "\n"));
+        return output::print_json(&entries);
     }
     if entries.is_empty() {
-        return manage::print("nothing was asked or decided\n");
+        return output::print("nothing was asked or decided\n");
     }
     let mut table = Table::headed(&["TIME", "TOOL", "WHAT", "", "BY", "WAITED", "REASON"]);
     for entry in entries {
         table.row(row(entry));
     }
-    manage::print(&table.render(Paint::new(env), 0))
+    output::print(&table.render(Paint::new(env), 0))
 }
 
 fn row(entry: &Entry) -> Vec<(String, Look)> {

@@ -1,27 +1,24 @@
 //! `sessions export`: a log as a document that can be handed on.
 //!
-//! Owns the choice of the format and of the place. What is exported is derived, and so without
-//! secrets unless that is wished; each format has a file of its own, and sees to it that nothing an
-//! agent wrote is taken for a part of the document.
+//! Owns the choice of the format and of the file. Exports are redacted unless `--no-redact` is given.
+//! Markdown and HTML are [`stablehand_analysis::document`]'s; `cast` writes recordings.
 
 mod cast;
-mod html;
-mod markdown;
-mod words;
 
 use super::find::Found;
-use super::play::{SecretArgs, play, still_there};
-use super::read::LogArgs;
-use super::story::Story;
+use super::play::{SecretArgs, history, play, still_there};
+use super::read::{LogArgs, is_same_file};
+use super::show::outcome;
 use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::render::{EventLines, Surface};
 use stablehand::log::Glance;
+use stablehand::redact::Redaction;
+use stablehand_analysis::document::{self, DocumentHead};
 use stablehand_core::text::plain;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -96,11 +93,11 @@ pub(super) fn main(args: &ExportArgs) -> Result<u8, Failure> {
             play(&found, EventLines::new(sheet.clone()), redaction)?;
         }
         Format::Md | Format::Html => {
-            let story = play(&found, Story::default(), redaction)?;
-            let seen = plain_glance(seen, redaction);
+            let history = history(&found, redaction)?;
+            let head = head(&seen, redaction);
             let text = match format {
-                Format::Md => markdown::document(&seen, &story),
-                _ => html::document(&seen, &story),
+                Format::Md => document::markdown(&head, &history),
+                _ => document::html(&head, &history),
             };
             still_there(sheet.out(text.as_bytes()))?;
         }
@@ -112,17 +109,23 @@ pub(super) fn main(args: &ExportArgs) -> Result<u8, Failure> {
     sheet.close()
 }
 
-/// What a glance gave, fit to be shown.
-fn plain_glance(seen: Glance, redaction: Option<&stablehand::redact::Redaction>) -> Glance {
-    let safe = |text: Option<String>| {
-        text.map(|text| match redaction {
-            Some(redaction) => plain(&redaction.redactor.redact(&text)),
-            None => plain(&text),
+/// What is known of the session, fit to be shown.
+fn head(seen: &Glance, redaction: Option<&Redaction>) -> DocumentHead {
+    let safe = |text: &Option<String>| {
+        text.as_ref().map(|text| match redaction {
+            Some(redaction) => plain(&redaction.redactor.redact(text)),
+            None => plain(text),
         })
     };
-    let agent = safe(seen.agent);
-    let (model, cwd, title) = (safe(seen.model), safe(seen.cwd), safe(seen.title));
-    Glance { agent, model, cwd, title, ..seen }
+    DocumentHead {
+        agent: safe(&seen.agent),
+        model: safe(&seen.model),
+        workspace: safe(&seen.cwd),
+        session: seen.session.as_ref().map(|session| session.0.clone()),
+        title: safe(&seen.title),
+        began: seen.began,
+        ended: outcome(seen, " after").0,
+    }
 }
 
 /// What is written on: a file, or standard output.
@@ -140,13 +143,9 @@ impl Sheet {
             let to: Box<dyn Write + Send> = Box::new(BufWriter::new(io::stdout()));
             return Ok(Sheet { to: Arc::new(Mutex::new(to)), name });
         }
-        let same = |a: &Path, b: &Path| {
-            let id = |path: &Path| path.metadata().map(|about| (about.dev(), about.ino())).ok();
-            id(a).is_some() && id(a) == id(b)
-        };
         let is_what_is_read = match found {
-            Found::Log(log) => same(path, log),
-            Found::Imported(imported) => imported.files().any(|file| same(path, file)),
+            Found::Log(log) => is_same_file(path, log),
+            Found::Imported(imported) => imported.files().any(|file| is_same_file(path, file)),
         };
         if is_what_is_read {
             return Err(Failure::usage(format!("`{name}` is the log itself"))

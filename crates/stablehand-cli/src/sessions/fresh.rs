@@ -3,17 +3,16 @@
 //! Whoever asks says how long that may take. An index that is damaged is thrown away once and made
 //! again; the logs have everything that was in it.
 
-use super::grid;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
+use crate::output::{Progress, figures, say};
 use stablehand::error_chain;
 use stablehand::log::Writer;
-use stablehand_store::{Advance, Budget, FILE, Refreshed, Store, StoreError};
+use stablehand_store::{Advance, Answered, Budget, Store, StoreError, ask_refreshed};
 use std::fs::File;
-use std::io::Write as _;
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 /// How much time there is for what the index does not know yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,14 +23,21 @@ pub(super) enum Pace {
     Thorough,
 }
 
+impl Pace {
+    /// The budget of the index.
+    pub(super) fn budget(self) -> Budget {
+        match self {
+            Pace::Soon => Budget::within(SOON),
+            Pace::Thorough => Budget::UNLIMITED,
+        }
+    }
+}
+
 /// A person who lists sessions waits no longer than this for new logs to be read.
 const SOON: Duration = Duration::from_secs(3);
 
 /// Whoever waits longer than this is told what for.
 const PATIENCE: Duration = Duration::from_millis(400);
-
-/// So often the line is drawn.
-const RHYTHM: Duration = Duration::from_millis(100);
 
 /// A log that nobody can say of whether it is written was written not longer ago than this, if it
 /// is: in a silence there is a record every 30 s.
@@ -47,7 +53,7 @@ pub(super) fn ask<T: Send>(
     if !folder.is_dir() {
         return Ok(None);
     }
-    let (answer, refreshed) = quietly(env, folder, pace, question).map_err(Failure::from)?;
+    let Answered { answer, refreshed, .. } = quietly(env, folder, pace, question)?;
     for (path, why) in &refreshed.unreadable {
         say(&format!("WARN failed to read the log `{}`: {why}", path.display()));
     }
@@ -61,45 +67,24 @@ pub(super) fn ask<T: Send>(
     Ok(Some(answer))
 }
 
-/// The same for whoever can do without the index: what is missing in it is theirs to say.
+/// The same for callers that can do without the index: they say themselves what is missing in it.
 pub(super) fn quietly<T: Send>(
     env: &Env,
     folder: &Path,
     pace: Pace,
     question: impl Fn(&mut Store) -> Result<T, StoreError> + Sync,
-) -> Result<(T, Refreshed), StoreError> {
-    let once = || {
-        let mut store = Store::open(folder)?;
-        let before = store.changes();
-        let (early, refreshed) = std::thread::scope(|scope| {
-            // Mostly nothing has changed, and the answer is there when all logs were looked at.
-            let asks = || Store::open(folder).and_then(|mut store| question(&mut store)).ok();
-            let early = store.has_many_logs().then(|| scope.spawn(asks));
-            let refreshed = refresh(env, &mut store, pace);
-            (early.and_then(|early| early.join().ok().flatten()), refreshed)
-        });
-        let refreshed = refreshed?;
-        match early.filter(|_| store.changes() == before) {
-            Some(answer) => Ok((answer, refreshed)),
-            None => question(&mut store).map(|answer| (answer, refreshed)),
-        }
-    };
-    match once() {
-        Err(error) if error.is_damage() => {
-            say(&format!("the index was damaged and is made again ({})", error_chain(&error)));
-            Store::remove(&folder.join(FILE)).and_then(|()| once())
-        }
-        answered => answered,
+) -> Result<Answered<T>, StoreError> {
+    let answered = ask_refreshed(folder, pace.budget(), &mut progress(env), question)?;
+    if let Some(damage) = &answered.damage {
+        say(&format!("the index was damaged and is made again ({})", error_chain(damage)));
     }
+    Ok(answered)
 }
 
-fn refresh(env: &Env, store: &mut Store, pace: Pace) -> Result<Refreshed, StoreError> {
-    let budget = match pace {
-        Pace::Soon => Budget::within(SOON),
-        Pace::Thorough => Budget::UNLIMITED,
-    };
-    let mut waiting = Waiting::new(env);
-    store.refresh_watched(budget, &mut |advance| waiting.tell(advance))
+/// Says on a terminal how far the reading of logs has come, until it is dropped.
+pub(super) fn progress(env: &Env) -> impl FnMut(Advance) + use<> {
+    let mut progress = Progress::new(env, PATIENCE);
+    move |advance| progress.draw(|| describe(advance))
 }
 
 /// Whether somebody still writes this log.
@@ -117,46 +102,13 @@ pub(super) fn is_written(log: &Path) -> bool {
     }
 }
 
-/// One line on standard error.
-pub(super) fn say(text: &str) {
-    let line = format!("{PROGRAM}: {}\n", stablehand_core::text::plain(text));
-    let _nobody_there = std::io::stderr().write_all(line.as_bytes());
-}
-
-/// Says on a terminal how far it has come, from a while on, until it is dropped.
-struct Waiting {
-    is_wanted: bool,
-    is_shown: bool,
-    next: Instant,
-}
-
-impl Waiting {
-    fn new(env: &Env) -> Waiting {
-        let is_wanted = env.stderr_is_terminal;
-        Waiting { is_wanted, is_shown: false, next: Instant::now() + PATIENCE }
-    }
-
-    fn tell(&mut self, Advance { logs, bytes }: Advance) {
-        if !self.is_wanted || Instant::now() < self.next {
-            return;
-        }
-        self.next = Instant::now() + RHYTHM;
-        self.is_shown = true;
-        let line = format!(
-            "\r\x1b[2K{PROGRAM}: reading new logs: {} of {}, {} of {}",
-            grid::grouped(logs.0 as u64),
-            grid::grouped(logs.1 as u64),
-            grid::bytes(bytes.0),
-            grid::bytes(bytes.1),
-        );
-        let _nobody_there = std::io::stderr().write_all(line.as_bytes());
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        if self.is_shown {
-            let _nobody_there = std::io::stderr().write_all(b"\r\x1b[2K");
-        }
-    }
+/// How far the reading of logs has come.
+pub(super) fn describe(Advance { logs, bytes }: Advance) -> String {
+    format!(
+        "reading logs: {} of {}, {} of {}",
+        figures::grouped(logs.0 as u64),
+        figures::grouped(logs.1 as u64),
+        figures::bytes(bytes.0),
+        figures::bytes(bytes.1),
+    )
 }

@@ -6,12 +6,10 @@
 use super::read::PlaceArgs;
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::main_stablehand::PROGRAM;
-use crate::manage::{Look, Paint, Table, print, print_json};
+use crate::output::{Look, Paint, Table, figures, print, print_json, say};
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use stablehand::Agent;
-use stablehand_core::text::plain;
 use stablehand_core::time::UnixMillis;
 use stablehand_store::{Budget, Refreshed, Source, Store, Survey, survey};
 use std::os::unix::fs::DirBuilderExt;
@@ -202,18 +200,12 @@ fn open(logs: &Path) -> Result<Store, Failure> {
 /// Says which files could not be read.
 fn warn(found: &[Found]) {
     let all: Vec<_> = found.iter().flat_map(|it| &it.unreadable).collect();
-    let named = all.iter().take(MOST_NAMED);
-    let mut lines: Vec<String> = named
-        .map(|it| plain(&format!("`{}` is left out: {}", it.path.display(), it.why)))
-        .collect();
+    for it in all.iter().take(MOST_NAMED) {
+        say(&format!("WARN `{}` is left out: {}", it.path.display(), it.why));
+    }
     if let Some(more) = all.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
-        lines.push(format!("and {more} more"));
+        say(&format!("WARN and {more} more"));
     }
-    let mut text = String::new();
-    for line in lines {
-        text.extend([PROGRAM, ": WARN ", &line, "\n"]);
-    }
-    let _nobody_there = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
 }
 
 fn text(done: &Done, env: &Env) -> String {
@@ -226,7 +218,7 @@ fn text(done: &Done, env: &Env) -> String {
         table.row(vec![
             (it.agent.clone(), Look::Bold),
             (it.files.to_string(), Look::Plain),
-            (size(it.bytes), Look::Plain),
+            (figures::bytes(it.bytes), Look::Plain),
             (it.sessions.to_string(), Look::Plain),
             (it.turns.to_string(), Look::Plain),
             (day(&it.first), Look::Plain),
@@ -245,35 +237,9 @@ fn text(done: &Done, env: &Env) -> String {
     table.render(Paint::new(env), 0) + &end + "\n"
 }
 
-/// `850 B`, `12.3 MB`.
-fn size(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
-    if bytes < 1000 {
-        return format!("{bytes} B");
-    }
-    let mut value = bytes as f64 / 1000.0;
-    let mut units = UNITS.iter();
-    let mut unit = units.next().unwrap_or(&"kB");
-    while value >= 999.95 {
-        let Some(larger) = units.next() else { break };
-        (value, unit) = (value / 1000.0, larger);
-    }
-    format!("{value:.1} {unit}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_read_well() {
-        let cases = [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (999_949, "999.9 kB")];
-        for (bytes, expected) in cases {
-            assert_eq!(size(bytes), expected);
-        }
-        assert_eq!(size(999_950), "1.0 MB");
-        assert_eq!(size(u64::MAX), "18446744.1 TB");
-    }
 
     #[test]
     fn every_agent_with_transcripts_has_a_reader_for_them() {

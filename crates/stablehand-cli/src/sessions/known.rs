@@ -24,7 +24,7 @@ pub(crate) fn of_agent(
         ..Filter::default()
     };
     let asked = fresh::quietly(env, folder, Pace::Soon, |store| store.all_sessions(&filter));
-    let found = asked.map(|(found, _)| found).unwrap_or_default();
+    let found = asked.map(|answered| answered.answer).unwrap_or_default();
     let redactor = crate::redact::redactor(&[]);
     let shown = |(mut session, _): (Session, String)| {
         session.title = session.title.map(|title| redactor.redact(&title).into_owned());

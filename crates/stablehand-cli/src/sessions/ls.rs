@@ -1,18 +1,16 @@
 //! `sessions ls`: the sessions that there are, the one with the latest news first.
 
 use super::fresh::{self, Pace};
-use super::grid::{self, Cell, Column, Grid};
 use super::read::PlaceArgs;
 use super::select::{SelectArgs, at_home, look, standing};
 use super::when::Clock;
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::manage::{self, Look, Paint};
+use crate::output::{self, Cell, Column, Look, Paint, Table, figures};
 use crate::redact::redactor;
-use serde::Serialize;
 use stablehand::redact::Redactor;
-use stablehand_core::event::Tokens;
-use stablehand_store::query::{Brief, Session, Spent};
+use stablehand_core::text::fit;
+use stablehand_store::query::{Brief, Session, SessionObject};
 use stablehand_store::{Store, StoreError, in_parts};
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write as _};
@@ -49,34 +47,6 @@ struct Listed {
     session: Session,
     outcome: Option<String>,
     short: String,
-}
-
-/// A session for programs. Names here are kept.
-#[derive(Serialize)]
-struct Object<'a> {
-    id: &'a str,
-    short_id: &'a str,
-    session: Option<&'a str>,
-    agent: &'a str,
-    agent_version: Option<&'a str>,
-    model: Option<&'a str>,
-    workspace: Option<&'a str>,
-    title: Option<&'a str>,
-    source: &'a str,
-    started_at: String,
-    last_at: String,
-    outcome: Option<&'a str>,
-    ended_by: Option<&'a str>,
-    failure: Option<&'a str>,
-    verdict: Option<&'a str>,
-    note: Option<&'a str>,
-    runs: usize,
-    run_ids: &'a [String],
-    #[serde(flatten)]
-    spent: Spent,
-    tokens: Option<Tokens>,
-    cost_usd: Option<f64>,
-    logs: Vec<Cow<'a, str>>,
 }
 
 /// Runs it.
@@ -116,18 +86,18 @@ pub(super) fn main(args: &LsArgs) -> Result<u8, Failure> {
             (0, true) => format!("no session in `{}`\n", folder.display()),
             _ => "no session fits\n".into(),
         };
-        return manage::print(&nothing);
+        return output::print(&nothing);
     }
     let paint = Paint::new(&env);
-    let mut text = table(&listed, &env, &clock).render(paint, grid::width(&env));
+    let mut text = table(&listed, &env, &clock).render(paint, 0);
     if all > listed.len() {
         let more = format!(
             "and {}; -n {all} lists all\n",
-            grid::many((all - listed.len()) as u64, "more session")
+            figures::many((all - listed.len()) as u64, "more session")
         );
         text.push_str(&paint.dim(&more));
     }
-    manage::print(&text)
+    output::print(&text)
 }
 
 /// Prints an array with one object a line.
@@ -136,7 +106,8 @@ fn print_objects(listed: &[Listed]) -> Result<u8, Failure> {
         let mut text = Vec::new();
         for it in part {
             text.extend_from_slice(if text.is_empty() { b"" } else { b",\n" });
-            serde_json::to_writer(&mut text, &object(it))?;
+            let outcome = it.outcome.as_deref();
+            serde_json::to_writer(&mut text, &SessionObject::new(&it.session, &it.short, outcome))?;
         }
         Ok(text)
     };
@@ -198,36 +169,8 @@ fn hide(session: &mut Session, redactor: &Redactor) {
     }
 }
 
-fn object(it: &Listed) -> Object<'_> {
-    let Listed { session, outcome, short } = it;
-    Object {
-        id: &session.chat,
-        short_id: short,
-        session: session.session.as_deref(),
-        agent: &session.agent,
-        agent_version: session.agent_version.as_deref(),
-        model: session.model.as_deref(),
-        workspace: session.workspace.as_deref(),
-        title: session.title.as_deref(),
-        source: &session.source,
-        started_at: session.started.rfc3339(),
-        last_at: session.last.rfc3339(),
-        outcome: outcome.as_deref(),
-        ended_by: session.ended_by.as_deref(),
-        failure: session.failure.as_deref(),
-        verdict: session.verdict.as_deref(),
-        note: session.note.as_deref(),
-        runs: session.runs.len(),
-        run_ids: &session.runs,
-        spent: session.spent,
-        tokens: session.spent.tokens.map(|tokens| Tokens { cost_usd: None, ..tokens }),
-        cost_usd: session.spent.tokens.and_then(|tokens| tokens.cost_usd),
-        logs: session.logs.iter().map(|log| log.to_string_lossy()).collect(),
-    }
-}
-
-fn table(listed: &[Listed], env: &Env, clock: &Clock) -> Grid {
-    let mut grid = Grid::new(&[
+fn table(listed: &[Listed], env: &Env, clock: &Clock) -> Table {
+    let mut table = Table::new(&[
         Column::left("ID"),
         Column::left("AGENT"),
         Column::left("TITLE").gives_way(18),
@@ -239,14 +182,14 @@ fn table(listed: &[Listed], env: &Env, clock: &Clock) -> Grid {
         Column::right("COST").can_be_missed(5),
         Column::left("OUTCOME"),
     ]);
-    grid.rows_of(listed, |it| row(it, env, clock.ago(it.session.last)));
-    grid
+    table.rows_of(listed, |it| row(it, env, clock.ago(it.session.last)));
+    table
 }
 
 fn row(it: &Listed, env: &Env, when: String) -> Vec<Cell> {
     let Listed { session, outcome, short } = it;
     let plain = |text: String| (text, Look::Plain);
-    let count = |n: u64| plain(if n == 0 { String::new() } else { grid::grouped(n) });
+    let count = |n: u64| plain(if n == 0 { String::new() } else { figures::grouped(n) });
     let tokens = session.spent.tokens;
     let workspace = session.workspace.as_deref().map(|path| at_home(path, env));
     let outcome = outcome.clone().unwrap_or_default();
@@ -254,13 +197,13 @@ fn row(it: &Listed, env: &Env, when: String) -> Vec<Cell> {
     vec![
         (short.clone(), Look::Bold),
         plain(session.agent.clone()),
-        plain(grid::cut(session.title.as_deref().unwrap_or("-"), TITLE)),
+        plain(fit(session.title.as_deref().unwrap_or("-"), TITLE)),
         (end_of_path(&workspace.unwrap_or_default(), FOLDER), Look::Dim),
         plain(when),
         count(session.spent.turns),
         count(session.spent.tools),
-        plain(tokens.map(|it| grid::short(it.total())).unwrap_or_default()),
-        plain(tokens.and_then(|it| it.cost_usd).map(grid::dollars).unwrap_or_default()),
+        plain(tokens.map(|it| figures::short(it.total())).unwrap_or_default()),
+        plain(tokens.and_then(|it| it.cost_usd).map(figures::dollars).unwrap_or_default()),
         (outcome, look),
     ]
 }

@@ -8,10 +8,12 @@ mod seat;
 
 use crate::env::Env;
 use crate::failure::Failure;
+use anstyle::Style;
 use keys::Key;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use seat::{Came, Seat};
+use stablehand_core::text::{fit, fit_end, width};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -129,19 +131,22 @@ impl Finder {
         let page = Finder::page(rows);
         let top = (self.at + 1).saturating_sub(page);
         let mut out = String::from("\x1b[?7l\x1b[H");
-        let (dim, bold, plain) =
-            if colour { ("\x1b[2m", "\x1b[1m", "\x1b[0m") } else { ("", "", "") };
+        let (dim, bold) = if colour {
+            (Style::new().dimmed(), Style::new().bold())
+        } else {
+            (Style::new(), Style::new())
+        };
         let query = last_chars(&self.query, cols.saturating_sub(3));
         let _infallible = write!(out, "> {query}\x1b[K\r\n");
         let count = format!("  {}/{}", self.found.len(), self.choices.len());
         let help = "  enter: resume   esc: leave";
         let help = if cols > count.len() + help.len() { help } else { "" };
-        let _infallible = write!(out, "{dim}{count}{help}{plain}\x1b[K");
+        let _infallible = write!(out, "{dim}{count}{help}{dim:#}\x1b[K");
         for (place, index) in self.found.iter().enumerate().skip(top).take(page) {
             let Some(choice) = self.choices.get(*index) else { continue };
             let row = row(choice, cols.saturating_sub(3));
-            let (mark, look) = if place == self.at { ("▌ ", bold) } else { ("  ", "") };
-            let _infallible = write!(out, "\r\n{look}{mark}{row}{plain}\x1b[K");
+            let (mark, look) = if place == self.at { ("▌ ", bold) } else { ("  ", Style::new()) };
+            let _infallible = write!(out, "\r\n{look}{mark}{row}{look:#}\x1b[K");
         }
         let column = 3 + query.chars().count();
         let _infallible = write!(out, "\x1b[J\x1b[?7h\x1b[1;{column}H");
@@ -151,32 +156,15 @@ impl Finder {
 
 /// One line of the list, within so many columns.
 fn row(choice: &Choice, cols: usize) -> String {
-    let head = format!("{:>4} {:<8} ", choice.age, cut(&choice.agent, 8));
-    let room = cols.saturating_sub(head.chars().count());
+    let head = format!("{:>4} {:<8} ", choice.age, fit(&choice.agent, 8));
+    let room = cols.saturating_sub(width(&head));
     if cols < ROOM_FOR_PLACE || choice.place.is_empty() {
-        return head + &cut(&choice.title, room);
+        return head + &fit(&choice.title, room);
     }
-    let place = cut_front(&choice.place, room / 3);
-    let title_room = room.saturating_sub(place.chars().count() + 2);
-    let title = cut(&choice.title, title_room);
-    format!("{head}{title:<title_room$}  {place}")
-}
-
-fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let Some(room) = most.checked_sub(1) else { return String::new() };
-    let short: String = text.chars().take(room).collect();
-    short + "…"
-}
-
-fn cut_front(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let Some(room) = most.checked_sub(1) else { return String::new() };
-    format!("…{}", last_chars(text, room))
+    let place = fit_end(&choice.place, room / 3);
+    let title = fit(&choice.title, room.saturating_sub(width(&place) + 2));
+    let padding = " ".repeat(room.saturating_sub(width(&title) + width(&place)));
+    format!("{head}{title}{padding}{place}")
 }
 
 fn last_chars(text: &str, most: usize) -> String {

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::redact::RedactArgs;
 use stablehand::follow::Show;
 use stablehand::redact::{Redacting, Redaction};
+use stablehand_analysis::history::History;
 use stablehand_core::Event;
 use std::io::{self, ErrorKind};
 
@@ -52,6 +53,24 @@ pub(super) fn play<V: Show>(
         warn(log, skipped);
     }
     Ok(view.into_inner())
+}
+
+/// Reads a log or an imported session as a history.
+pub(super) fn history(found: &Found, redaction: Option<&Redaction>) -> Result<History, Failure> {
+    struct Collect(History);
+
+    impl Show for Collect {
+        fn event(&mut self, event: &Event) -> io::Result<()> {
+            self.0.event(event);
+            Ok(())
+        }
+
+        fn pause(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    Ok(play(found, Collect(History::default()), redaction)?.0)
 }
 
 /// Whether somebody still reads.

@@ -5,18 +5,19 @@
 use super::find::{self, Found};
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::main_stablehand::PROGRAM;
-use stablehand_core::record::{FORMAT, LogLines, LogReader, Record};
+use crate::output::say;
+use stablehand_core::record::{FORMAT, LogReader, Record};
 use stablehand_core::replay::EventReader;
 use stablehand_core::{Depth, Event};
-use std::io::{ErrorKind, Read};
+use stablehand_store::lookup::{LATEST, each_line};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Which log is meant.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogArgs {
     /// Which: the path of a log, the id of a session or a run or its beginning, or `latest`
-    #[arg(value_name = "LOG|ID|latest", default_value = find::LATEST)]
+    #[arg(value_name = "LOG|ID|latest", default_value = LATEST)]
     which: String,
 
     #[command(flatten)]
@@ -84,7 +85,7 @@ pub(crate) fn each_record(
     mut take: impl FnMut(&Record<'_>) -> Result<(), Failure>,
 ) -> Result<u64, Failure> {
     let mut log = LogReader::default();
-    lines_of(path, |line| {
+    let read = each_line(path, |line| {
         let known = log.newer();
         let record = log.line(line);
         if let Some(version) = log.newer().filter(|_| known.is_none()) {
@@ -95,30 +96,17 @@ pub(crate) fn each_record(
             ));
         }
         take(&record)
-    })?;
+    });
+    read.map_err(|error| {
+        Failure::new(format!("failed to read the log `{}`: {error}", path.display()))
+    })??;
     Ok(log.skipped())
 }
 
-/// Hands out the lines of a log, without their newlines. A line of any length takes bounded memory: of
-/// one that is far too long for a record only the beginning is handed out.
-pub(super) fn lines_of(
-    path: &Path,
-    mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::new(format!("failed to read the log `{}`: {error}", path.display()))
-    };
-    let mut file = std::fs::File::open(path).map_err(failed)?;
-    let mut lines = LogLines::default();
-    loop {
-        match file.read(lines.space()) {
-            Ok(0) => return lines.finish(take),
-            Ok(n) => lines.filled(n),
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(failed(error)),
-        }
-        lines.each(&mut take)?;
-    }
+/// Returns true if both paths name the same file, which exists.
+pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
+    let id = |path: &Path| path.metadata().map(|about| (about.dev(), about.ino())).ok();
+    id(one).is_some() && id(one) == id(other)
 }
 
 /// Says how many lines were left out.
@@ -127,9 +115,4 @@ pub(crate) fn warn(log: &Path, skipped: u64) {
         let s = if skipped == 1 { " is" } else { "s are" };
         say(&format!("WARN {skipped} line{s} no record and left out of `{}`", log.display()));
     }
-}
-
-fn say(text: &str) {
-    let text = format!("{PROGRAM}: {text}\n");
-    let _nobody_there = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
 }

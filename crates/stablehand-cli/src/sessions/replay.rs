@@ -7,21 +7,19 @@
 mod check;
 mod what_if;
 
+use super::play::still_there;
 use super::read::{LogArgs, each_record, warn};
+use super::records::{RecordView, Shape};
 use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::limits::LimitArgs;
-use crate::main_stablehand::PROGRAM;
+use crate::output;
 use crate::redact::RedactArgs;
-use crate::render::{EventLines, TextView};
+use crate::render::TextView;
 use crate::screen::Screen;
-use stablehand::follow::Show;
-use stablehand::redact::Redacting;
-use stablehand_core::record::{DecisionRecord, LogReader, Record, Stream};
-use stablehand_core::replay::EventReader;
-use stablehand_core::{Depth, UnixMillis};
-use std::io::{self, ErrorKind, Write};
+use stablehand_core::UnixMillis;
+use stablehand_core::record::{DecisionRecord, Record};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -42,7 +40,7 @@ pub struct ReplayArgs {
     /// What to print: the agent's own output byte for byte, text for a person, or our events
     /// [default: stream-json]
     #[arg(long, value_enum)]
-    output_format: Option<Face>,
+    output_format: Option<Shape>,
 
     /// Play nothing: judge the log again, and say where decoder and monitor decide otherwise than
     /// they did then. Exit status 1 where they do
@@ -57,17 +55,6 @@ pub struct ReplayArgs {
     /// those that held
     #[command(flatten)]
     limits: LimitArgs,
-}
-
-/// What is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Face {
-    /// The agent's own output, byte for byte
-    StreamJson,
-    /// Text for a person
-    Text,
-    /// Our events, as JSON lines
-    Events,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,34 +96,35 @@ pub(super) fn main(args: &ReplayArgs) -> Result<u8, Failure> {
     }
 }
 
-/// Plays the log; whoever reads it may have had enough.
+/// Plays the log until its end, or until nobody reads any more.
 fn play(args: &ReplayArgs, log: &Path) -> Result<u8, Failure> {
+    let shape = args.output_format.unwrap_or(Shape::StreamJson);
     let mut pace = Pace::new(args.speed.unwrap_or(Speed::Times(1.0)), args.max_pause);
-    let mut face = Player::new(args.output_format.unwrap_or(Face::StreamJson))
+    let redaction = RedactArgs::default().redaction(&[]);
+    let screen = Screen::start(redaction.as_ref())
         .map_err(|error| Failure::new(format!("failed to set up our streams: {error}")))?;
-    let mut gone = false;
+    let text = TextView::new(screen.clone(), true);
+    let mut view = RecordView::new(shape, screen.clone(), text, redaction.as_ref());
+    let (mut is_read, mut has_warned) = (true, false);
     let skipped = each_record(log, |record| {
-        let Some(at) = record.at().filter(|_| !gone) else { return Ok(()) };
+        let Some(at) = record.at().filter(|_| is_read) else { return Ok(()) };
+        if shape == Shape::StreamJson && is_redacted(record) && !has_warned {
+            has_warned = true;
+            output::say(
+                "WARN raw records of this log are redacted; it cannot be played byte for byte",
+            );
+        }
         let played = match pace.wait_for(at) {
-            Some(pause) => face.rest().map(|()| std::thread::sleep(pause)),
+            Some(pause) => view.pause().map(|()| std::thread::sleep(pause)),
             None => Ok(()),
         };
-        match played.and_then(|()| face.record(record)) {
-            Ok(()) => Ok(()),
-            // `stablehand sessions replay | head` has had enough.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
-                gone = true;
-                Ok(())
-            }
-            Err(error) => Err(Failure::new(format!("failed to print: {error}"))),
-        }
+        is_read = still_there(played.and_then(|()| view.record(record)))?;
+        Ok(())
     })?;
-    match face.end() {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            return Err(Failure::new(format!("failed to print: {error}")));
-        }
-        _ => {}
+    if is_read {
+        still_there(view.finish())?;
     }
+    screen.flush();
     warn(log, skipped);
     Ok(0)
 }
@@ -168,75 +156,6 @@ impl Pace {
         self.due = self.due.saturating_add(pause);
         let left = self.due.saturating_sub(self.began.elapsed());
         (!left.is_zero()).then_some(left)
-    }
-}
-
-/// Prints records in one of the faces.
-enum Player {
-    Bytes { warned: bool },
-    Events { reader: Box<EventReader>, view: Box<dyn Show>, screen: Screen },
-}
-
-impl Player {
-    fn new(face: Face) -> io::Result<Player> {
-        if face == Face::StreamJson {
-            return Ok(Player::Bytes { warned: false });
-        }
-        let redaction = RedactArgs::default().redaction(&[]);
-        let screen = Screen::start(redaction.as_ref())?;
-        let view: Box<dyn Show> = match face {
-            Face::Text => {
-                let view = TextView::new(screen.clone(), true);
-                Box::new(Redacting::new(view, redaction.as_ref()))
-            }
-            _ => Box::new(Redacting::new(EventLines::new(screen.clone()), redaction.as_ref())),
-        };
-        let reader = Box::new(EventReader::of(LogReader::default(), Depth::Full));
-        Ok(Player::Events { reader, view, screen })
-    }
-
-    fn record(&mut self, record: &Record<'_>) -> io::Result<()> {
-        match self {
-            Player::Bytes { warned } => {
-                if !*warned && is_redacted(record) {
-                    *warned = true;
-                    let text = format!(
-                        "{PROGRAM}: WARN raw records of this log are redacted; it cannot be played \
-                         byte for byte\n"
-                    );
-                    let _nobody_there = io::stderr().write_all(text.as_bytes());
-                }
-                if let Record::Raw { stream: Stream::Stdout, bytes, newline, .. } = record {
-                    let mut out = io::stdout().lock();
-                    out.write_all(bytes)?;
-                    if *newline {
-                        out.write_all(b"\n")?;
-                    }
-                }
-                Ok(())
-            }
-            Player::Events { reader, view, .. } => {
-                let mut events = Vec::new();
-                reader.record(record, &mut events);
-                events.iter().try_for_each(|event| view.event(event))
-            }
-        }
-    }
-
-    /// Shows everything so far, before a pause.
-    fn rest(&mut self) -> io::Result<()> {
-        match self {
-            Player::Bytes { .. } => io::stdout().flush(),
-            Player::Events { view, .. } => view.pause(),
-        }
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        self.rest()?;
-        if let Player::Events { screen, .. } = self {
-            screen.flush();
-        }
-        Ok(())
     }
 }
 

@@ -9,13 +9,13 @@ use super::find::glance;
 use super::fresh::{self, Pace};
 use super::imported::Imported;
 use super::pick::{self, Choice};
-use super::when::moment;
+use super::select::at_home;
 use crate::ask::keyboard::Keyboard;
 use crate::choice::{ChoiceArgs, agent_named};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::input;
-use crate::main_stablehand::PROGRAM;
+use crate::output;
 use crate::run::{self, RunArgs};
 use stablehand::Agent;
 use stablehand::agent::BY_COMMAND;
@@ -23,9 +23,8 @@ use stablehand::log::Glance;
 use stablehand_core::Dialect;
 use stablehand_core::text::{excerpt, plain};
 use stablehand_core::time::UnixMillis;
-use stablehand_store::IMPORTS;
 use stablehand_store::query::{Filter, Named};
-use std::io::Write as _;
+use stablehand_store::{IMPORTS, logs_newest_first};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -82,7 +81,7 @@ pub(super) fn main(args: &ResumeArgs) -> Result<u8, Failure> {
     };
     let text = begin(&seen, &mut choice)?;
     // A plan is printed alone.
-    let _nobody_there = std::io::stderr().write_all(format!("{PROGRAM}: {text}\n").as_bytes());
+    output::say(&text);
     let asks = choice.prompt.iter().all(|word| word.trim().is_empty()) && env.stdin_is_terminal;
     if asks {
         match input::typed_prompt()? {
@@ -164,25 +163,15 @@ fn picked(folder: &Path, env: &Env) -> Result<Option<Glance>, Failure> {
         age: seen.began.map(|began| pick::age(now.since(began))).unwrap_or_default(),
         agent: plain(seen.agent.as_deref().unwrap_or_default()),
         title: seen.title.clone().unwrap_or_else(|| "(nothing was said)".to_owned()),
-        place: at_home(seen.cwd.as_deref().unwrap_or_default(), env),
+        place: plain(&at_home(seen.cwd.as_deref().unwrap_or_default(), env)),
         more: format!(
             "{} {}",
             plain(seen.session.as_ref().map(|it| it.0.as_str()).unwrap_or_default()),
-            seen.began.map(moment).unwrap_or_default()
+            seen.began.map(UnixMillis::readable).unwrap_or_default()
         ),
     });
     let rows = rows.collect();
     Ok(pick::choose(rows, env)?.map(|index| sessions.swap_remove(index)))
-}
-
-/// A folder as a person writes it.
-fn at_home(folder: &str, env: &Env) -> String {
-    let home = env.home.as_deref().filter(|home| *home != Path::new("/"));
-    match home.and_then(|home| Path::new(folder).strip_prefix(home).ok()) {
-        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
-        Some(rest) => format!("~/{}", plain(&rest.display().to_string())),
-        None => plain(folder),
-    }
 }
 
 /// The sessions of a folder that can be resumed, those of its logs and those that were imported, the
@@ -225,13 +214,13 @@ fn imported(folder: &Path, env: &Env) -> Vec<(UnixMillis, Glance)> {
         }
         Ok(found)
     });
-    asked.map(|(found, _)| found).unwrap_or_default()
+    asked.map(|answered| answered.answer).unwrap_or_default()
 }
 
 /// Those of the logs, the newest first; each once, with what it began with.
 fn logged(folder: &Path) -> Result<Vec<Glance>, Failure> {
     let mut sessions: Vec<Glance> = Vec::new();
-    for log in find::newest_first(folder)? {
+    for log in logs_newest_first(folder)? {
         if sessions.len() == MOST_OFFERED {
             break;
         }

@@ -8,7 +8,7 @@ use super::select::SelectArgs;
 use super::when::Clock;
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::manage;
+use crate::output;
 use stablehand_analysis::chronicle::PassageKind;
 use stablehand_store::query::{Count, Found, Order, Search, Terms};
 use std::ffi::OsString;
@@ -131,11 +131,11 @@ pub(super) fn main(args: &SearchArgs) -> Result<u8, Failure> {
     let (found, shorts) = answer.unwrap_or_else(|| (nothing(), Vec::new()));
     let view = show::View::new(&env, &clock, &wanted.terms);
     if args.json {
-        return manage::print_json(&view.json(&found, &shorts));
+        return output::print_json(&view.json(&found, &shorts));
     }
-    manage::print(&view.text(&found, &shorts))?;
+    output::print(&view.text(&found, &shorts))?;
     if found.sessions.is_empty() && wanted.terms.wanted.iter().any(|it| it.text.contains(' ')) {
-        fresh::say("words that may stand apart are given without quotes");
+        output::say("words that may stand apart are given without quotes");
     }
     Ok(0)
 }

@@ -4,9 +4,9 @@ use super::fresh::is_written;
 use super::when::{Clock, SpanArgs};
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::manage::Look;
+use crate::output::Look;
 use stablehand::Agent;
-use stablehand_store::query::Filter;
+use stablehand_store::query::{Filter, outcome_words, outcomes_named};
 use std::path::{Component, Path, PathBuf};
 
 /// The flags that `ls` and `search` have in common.
@@ -44,41 +44,13 @@ pub(super) struct SelectArgs {
     span: SpanArgs,
 }
 
-/// All words that an outcome can be asked for by.
-const OUTCOMES: [&str; 13] = [
-    "success",
-    "failed",
-    "hung",
-    "limit_reached",
-    "agent_error",
-    "no_result",
-    "truncated",
-    "spawn_failed",
-    "internal",
-    "interrupted",
-    "reader_gone",
-    "running",
-    "unfinished",
-];
-
-/// What `failed` stands for: everything that somebody may want to look into.
-const FAILED: [&str; 8] = [
-    "hung",
-    "limit_reached",
-    "agent_error",
-    "no_result",
-    "truncated",
-    "spawn_failed",
-    "internal",
-    "unfinished",
-];
-
 fn outcome_named(word: &str) -> Result<String, String> {
     let word = word.trim().to_ascii_lowercase().replace('-', "_");
-    if OUTCOMES.contains(&word.as_str()) {
+    let words = outcome_words();
+    if words.contains(&word.as_str()) {
         Ok(word)
     } else {
-        Err(format!("an outcome is one of {}", OUTCOMES.join(", ")))
+        Err(format!("an outcome is one of {}", words.join(", ")))
     }
 }
 
@@ -86,11 +58,6 @@ fn outcome_named(word: &str) -> Result<String, String> {
 pub(super) fn agent_meant(name: &str) -> String {
     let name_of = |agent: Agent| agent.name().to_owned();
     Agent::by_name(name).map_or_else(|| name.to_ascii_lowercase(), name_of)
-}
-
-/// Whether a run that ended so is one to look into.
-pub(super) fn is_failure(outcome: &str) -> bool {
-    FAILED.contains(&outcome)
 }
 
 impl SelectArgs {
@@ -109,14 +76,7 @@ impl SelectArgs {
 
     /// The words of outcomes that are wanted; none where all are.
     pub(super) fn outcomes(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        for word in &self.outcome {
-            match word.as_str() {
-                "failed" => words.extend(FAILED.map(str::to_owned)),
-                _ => words.push(word.clone()),
-            }
-        }
-        words
+        outcomes_named(&self.outcome)
     }
 }
 

@@ -2,22 +2,19 @@
 //! tools or of what was asked and decided.
 
 use super::find::glance;
-use super::play::{SecretArgs, play, still_there};
+use super::play::{SecretArgs, history, play, still_there};
 use super::read::{LogArgs, each_record, warn};
-use super::story::Story;
-use super::when::moment;
 use super::{approvals, tools};
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::main_stablehand::PROGRAM;
-use crate::manage::{Look, Paint, Table};
+use crate::output::{self, Look, Paint, Table};
 use crate::render::{EventLines, TextView};
 use crate::screen::Screen;
 use stablehand::log::Writer;
 use stablehand::log::{Glance, LogKind};
 use stablehand_analysis::ledger::Ledger;
 use stablehand_core::record::{Record, Stream};
-use stablehand_core::time::human;
+use stablehand_core::time::{UnixMillis, human};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::time::Duration;
@@ -71,8 +68,8 @@ pub(super) fn main(args: &ShowArgs) -> Result<u8, Failure> {
     }
     let redaction = args.secrets.redaction();
     if args.tools {
-        let story = play(&found, Story::default(), redaction.as_ref())?;
-        return tools::print(&story, args.json, &env);
+        let history = history(&found, redaction.as_ref())?;
+        return tools::print(&history, args.json, &env);
     }
     let io = |error: std::io::Error| Failure::new(format!("failed to print: {error}"));
     let screen = Screen::start(redaction.as_ref()).map_err(io)?;
@@ -111,7 +108,7 @@ fn head(seen: &Glance, paint: Paint) -> String {
     line("agent", agent);
     line("workspace", seen.cwd.clone());
     line("session", seen.session.as_ref().map(|session| session.0.clone()));
-    line("began", seen.began.map(moment));
+    line("began", seen.began.map(UnixMillis::readable));
     let file = match seen.kind {
         LogKind::Log => "log",
         LogKind::Transcript => "imported",
@@ -122,31 +119,38 @@ fn head(seen: &Glance, paint: Paint) -> String {
 
 /// How it ended, or that it did not.
 fn ending(seen: &Glance, paint: Paint) -> String {
-    let (text, look) = match (&seen.end, seen.writer) {
-        (Some(end), _) => {
-            let after = end.elapsed_ms.map(|ms| human(Duration::from_millis(ms)));
-            let after = after.map(|time| format!(", after {time}")).unwrap_or_default();
-            let look = if end.outcome == "success" { Look::Good } else { Look::Bad };
-            (format!("{}{after}: {}", end.outcome, end.text), look)
-        }
-        (None, Writer::There) => ("not yet: it is still running".to_owned(), Look::Warn),
-        (None, Writer::Gone | Writer::Unknown) => {
-            ("no end is on record: it broke off".to_owned(), Look::Bad)
-        }
-    };
+    let (mut text, look) = outcome(seen, ", after");
+    if let Some(end) = &seen.end {
+        text = format!("{text}: {}", end.text);
+    }
     let mut table = Table::default();
     table.row(vec![(format!("{:<9}", "ended"), Look::Dim), (text, look)]);
     format!("\n{}", table.render(paint, 0))
 }
 
+/// How a run ended and after how long, in words, and how good that is.
+pub(super) fn outcome(seen: &Glance, after: &str) -> (String, Look) {
+    match (&seen.end, seen.writer) {
+        (Some(end), _) => {
+            let took = end.elapsed_ms.map(|ms| human(Duration::from_millis(ms)));
+            let took = took.map(|time| format!("{after} {time}")).unwrap_or_default();
+            let look = if end.outcome == "success" { Look::Good } else { Look::Bad };
+            (format!("{}{took}", end.outcome), look)
+        }
+        (None, Writer::There) => ("not yet: it is still running".to_owned(), Look::Warn),
+        (None, Writer::Gone | Writer::Unknown) => {
+            ("no end is on record: it broke off".to_owned(), Look::Bad)
+        }
+    }
+}
+
 /// What the agent wrote to its standard output.
 fn raw(log: &Path) -> Result<u8, Failure> {
     if glance(log)?.redacted_raw {
-        let text = format!(
-            "{PROGRAM}: WARN this log was written with --redact-raw: secrets were taken out of `{}`\n",
+        output::say(&format!(
+            "WARN this log was written with --redact-raw: secrets were taken out of `{}`",
             log.display()
-        );
-        let _nobody_there = std::io::stderr().write_all(text.as_bytes());
+        ));
     }
     let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
     let mut gone = false;

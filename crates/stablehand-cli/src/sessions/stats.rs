@@ -1,6 +1,5 @@
 //! `sessions stats`: how runs ended, where the time went, what they cost, which tools they used.
 
-mod json;
 mod show;
 
 use super::fresh::{self, Pace};
@@ -9,7 +8,7 @@ use super::select::agent_meant;
 use super::when::{Clock, SpanArgs};
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::manage;
+use crate::output;
 use stablehand_store::query::Filter;
 
 /// Count runs: outcomes, hangs, time, tokens, cost, tools
@@ -53,6 +52,19 @@ pub(super) enum By {
     Tool,
 }
 
+impl By {
+    /// The name of its table among the numbers for programs.
+    fn table(self) -> &'static str {
+        match self {
+            By::Day => "days",
+            By::Agent => "agents",
+            By::Model => "models",
+            By::Workspace => "workspaces",
+            By::Tool => "tools",
+        }
+    }
+}
+
 /// Runs it.
 pub(super) fn main(args: &StatsArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
@@ -71,14 +83,20 @@ pub(super) fn main(args: &StatsArgs) -> Result<u8, Failure> {
     })?;
     let stats = stats.unwrap_or_default();
     if args.json {
-        return manage::print_json(&json::all(&stats, &clock, args.by));
+        let mut object = stats.object();
+        object.insert("time_zone".into(), clock.zone().into());
+        let tables = [By::Day, By::Agent, By::Model, By::Workspace, By::Tool];
+        for unwanted in tables.into_iter().filter(|it| args.by.is_some_and(|by| by != *it)) {
+            object.remove(unwanted.table());
+        }
+        return output::print_json(&object);
     }
     if stats.all.runs == 0 {
         let fits = if filter.is_open() { "" } else { " that fits" };
-        return manage::print(&format!("no run{fits} in `{}`\n", folder.display()));
+        return output::print(&format!("no run{fits} in `{}`\n", folder.display()));
     }
     let view = show::View::new(&env, &clock);
-    manage::print(&match args.by {
+    output::print(&match args.by {
         None => view.overview(&stats),
         Some(by) => view.table(&stats, by),
     })

@@ -5,18 +5,15 @@
 
 use super::play::{SecretArgs, still_there};
 use super::read::{LogArgs, warn};
+use super::records::{RecordView, Shape};
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::main_stablehand::PROGRAM;
-use crate::render::{EventLines, Page, TextView};
+use crate::output::say;
+use crate::render::{Page, TextView};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use stablehand::follow::Show;
 use stablehand::log::Writer;
-use stablehand::redact::{Redacting, Redaction};
-use stablehand_core::record::{DecisionRecord, LogReader, Record, Stream};
-use stablehand_core::replay::EventReader;
-use stablehand_core::text::plain;
-use stablehand_core::{Depth, Event};
+use stablehand::redact::Redaction;
+use stablehand_core::record::{DecisionRecord, LogReader};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd;
@@ -57,17 +54,6 @@ pub struct TailArgs {
 
     #[command(flatten)]
     secrets: SecretArgs,
-}
-
-/// What is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Shape {
-    /// Text for a person
-    Text,
-    /// The agent's own output, byte for byte, secrets included
-    StreamJson,
-    /// Our events, as JSON lines
-    Events,
 }
 
 /// Runs it.
@@ -134,8 +120,7 @@ fn follow(log: &mut Followed, view: &mut View, shape: Shape) -> Result<u8, Failu
     match &view.end {
         Some(how) => {
             if shape == Shape::Text {
-                let text = format!("{PROGRAM}: the run is over: {}\n", plain(how));
-                let _nobody_there = io::stderr().write_all(text.as_bytes());
+                say(&format!("the run is over: {how}"));
             }
             Ok(0)
         }
@@ -302,39 +287,21 @@ fn failed(path: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("failed to read the log `{}`: {error}", path.display()))
 }
 
-/// What is made of the records.
+/// What is drawn of the records.
 struct View {
-    shape: Shown,
+    records: RecordView<Page>,
     page: Page,
     log: LogReader,
-    reader: EventReader,
-    events: Vec<Event>,
     /// How the last run ended; absent while one is on.
     end: Option<String>,
-}
-
-enum Shown {
-    Text(Box<Redacting<TextView<Page>>>),
-    Events(Box<Redacting<EventLines<Page>>>),
-    Raw(Vec<u8>),
 }
 
 impl View {
     fn new(shape: Shape, redaction: Option<&Redaction>) -> View {
         let page = Page::default();
-        let shape = match shape {
-            Shape::Text => {
-                let view = TextView::new(page.clone(), true).with_prompts();
-                Shown::Text(Box::new(Redacting::new(view, redaction)))
-            }
-            Shape::Events => {
-                Shown::Events(Box::new(Redacting::new(EventLines::new(page.clone()), redaction)))
-            }
-            Shape::StreamJson => Shown::Raw(Vec::new()),
-        };
-        let log = LogReader::default();
-        let reader = EventReader::of(log.clone(), Depth::Full);
-        View { shape, page, log, reader, events: Vec::new(), end: None }
+        let text = TextView::new(page.clone(), true).with_prompts();
+        let records = RecordView::new(shape, page.clone(), text, redaction);
+        View { records, page, log: LogReader::default(), end: None }
     }
 
     fn record(&mut self, line: &[u8]) -> Result<(), Failure> {
@@ -349,50 +316,21 @@ impl View {
             }
             _ => {}
         }
-        if let Shown::Raw(out) = &mut self.shape {
-            if let Record::Raw { stream: Stream::Stdout, bytes, newline, .. } = &record {
-                out.extend_from_slice(bytes);
-                out.extend_from_slice(if *newline { b"\n" } else { b"" });
-            }
-            return Ok(());
-        }
-        self.reader.record(&record, &mut self.events);
-        for event in self.events.drain(..) {
-            let shown = match &mut self.shape {
-                Shown::Text(view) => view.event(&event),
-                Shown::Events(view) => view.event(&event),
-                Shown::Raw(_) => Ok(()),
-            };
-            still_there(shown)?;
-        }
-        Ok(())
+        still_there(self.records.record(&record)).map(|_| ())
     }
 
     fn pause(&mut self) -> Result<(), Failure> {
-        let shown = match &mut self.shape {
-            Shown::Text(view) => view.pause(),
-            Shown::Events(view) => view.pause(),
-            Shown::Raw(_) => Ok(()),
-        };
-        still_there(shown).map(|_| ())
+        still_there(self.records.pause()).map(|_| ())
     }
 
     /// Nothing follows.
     fn finish(&mut self) -> Result<(), Failure> {
-        let shown = match &mut self.shape {
-            Shown::Text(view) => view.finish(),
-            Shown::Events(view) => view.finish(),
-            Shown::Raw(_) => Ok(()),
-        };
-        still_there(shown).map(|_| ())
+        still_there(self.records.finish()).map(|_| ())
     }
 
     /// What is to be printed.
     fn take(&mut self) -> Vec<u8> {
-        match &mut self.shape {
-            Shown::Raw(out) => std::mem::take(out),
-            Shown::Text(_) | Shown::Events(_) => self.page.take(),
-        }
+        self.page.take()
     }
 }
 

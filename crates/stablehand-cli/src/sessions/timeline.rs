@@ -1,26 +1,19 @@
 //! `sessions timeline`: what happened when, as text, as a picture, as a page.
 //!
-//! Owns the arguments, the reading of the log and the writing of the file. What is a span and where
-//! it begins and ends is [`stablehand_analysis::timeline`]'s; `text`, `svg` and `html` draw.
+//! Owns the arguments, the reading of the log, the writing of the file, and the drawing in a terminal
+//! (`text`). Spans, pictures and pages are [`stablehand_analysis::timeline`]'s.
 
-mod colour;
-mod escape;
-mod html;
-mod scale;
-mod svg;
 mod text;
 
-use super::read::{LogArgs, each_record, warn};
+use super::read::{LogArgs, each_record, is_same_file, warn};
 use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::main_stablehand::PROGRAM;
-use crate::manage::{self, Paint};
+use crate::output::{self, Paint};
 use crate::redact::RedactArgs;
 use stablehand_analysis::timeline::{Fold, SILENCE_MS, Timeline};
 use stablehand_core::time::{human, millis};
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -76,29 +69,28 @@ pub(super) fn main(args: &TimelineArgs) -> Result<u8, Failure> {
     let timeline = read(&log, args.silence)?;
     warn(&log, timeline.skipped);
     if timeline.left_out > 0 {
-        let text = format!(
-            "{PROGRAM}: WARN {} spans beyond the first {} are left out\n",
+        output::say(&format!(
+            "WARN {} spans beyond the first {} are left out",
             timeline.left_out,
             timeline.spans.len()
-        );
-        let _nobody_there = std::io::stderr().write_all(text.as_bytes());
+        ));
     }
     if args.json {
-        return manage::print_json(&timeline);
+        return output::print_json(&timeline);
     }
     let width = args.width.map(usize::from);
     let Some((path, form)) = output else {
         let terminal = env.terminal_size.map(|size| usize::from(size.cols()));
         let columns = width.or(terminal).unwrap_or(COLUMNS).max(LEAST.0);
-        return manage::print(&text::draw(&timeline, columns, Paint::new(&env)));
+        return output::print(&text::draw(&timeline, columns, Paint::new(&env)));
     };
     if is_same_file(path, &log) {
         return Err(Failure::usage(format!("`{}` is the log itself", path.display()))
             .hint("name another file with -o"));
     }
     let drawn = match form {
-        Form::Svg => svg::draw(&timeline, width.unwrap_or(PIXELS).max(LEAST.1)),
-        Form::Html => html::draw(&timeline)?,
+        Form::Svg => timeline.svg(width.unwrap_or(PIXELS).max(LEAST.1)),
+        Form::Html => timeline.html(),
     };
     fs::write(path, &drawn).map_err(|error| {
         Failure::new(format!("failed to write `{}`: {error}", path.display()))
@@ -107,7 +99,7 @@ pub(super) fn main(args: &TimelineArgs) -> Result<u8, Failure> {
     let (spans, lanes) = (timeline.spans.len(), timeline.lanes.len());
     let took = human(Duration::from_millis(timeline.length_ms));
     let kib = drawn.len().div_ceil(1024);
-    manage::print(&format!(
+    output::print(&format!(
         "{}: {took}, {spans} spans in {lanes} lanes, {kib} KiB\n",
         path.display()
     ))
@@ -139,32 +131,4 @@ fn read(log: &Path, silence: Option<Duration>) -> Result<Timeline, Failure> {
         Ok(())
     })?;
     Ok(fold.finish())
-}
-
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    match (one.canonicalize(), other.canonicalize()) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
-    }
-}
-
-/// Who, with what, when: the parts of a headline, most telling first.
-fn headline(timeline: &Timeline) -> Vec<String> {
-    let mut parts: Vec<String> = Vec::new();
-    parts.extend(timeline.agent.clone());
-    parts.extend(timeline.model.clone().filter(|model| !model.is_empty()));
-    let (day, time) = timeline.began.split_once('T').unwrap_or((&timeline.began, ""));
-    parts.push(format!("{day} {} UTC", time.get(..8).unwrap_or(time)));
-    parts.push(human(Duration::from_millis(timeline.length_ms)));
-    parts.extend(timeline.end.clone());
-    parts
-}
-
-/// A length of time beside what the agent says of it.
-fn lengths(length_ms: u64, own_ms: Option<u64>) -> String {
-    let ours = human(Duration::from_millis(length_ms));
-    match own_ms {
-        Some(own) => format!("{ours} (agent: {})", human(Duration::from_millis(own))),
-        None => ours,
-    }
 }

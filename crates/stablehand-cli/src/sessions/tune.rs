@@ -4,22 +4,21 @@
 //! stopped for nothing, and which value is worth proposing, is
 //! `stablehand_analysis::rerun::tune`'s.
 
-use super::find::newest_first;
+use super::find;
 use super::read::{PlaceArgs, each_record};
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::main_stablehand::PROGRAM;
-use crate::manage::{Look, Paint, Table, print, print_json};
+use crate::output::{Look, Paint, Table, print, print_json, say};
 use serde::Serialize;
 use stablehand_analysis::rerun::tune::{ENOUGH, Trial, try_out};
 use stablehand_analysis::rerun::{RunSilences, Survey};
 use stablehand_core::id::is_called;
 use stablehand_core::monitor::{Limits, TimeLimit};
-use stablehand_core::text::plain;
+use stablehand_core::text::one_line;
 use stablehand_core::time::human;
+use stablehand_store::logs_newest_first;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::time::Duration;
 
 /// Try limits on past runs
@@ -55,10 +54,9 @@ struct Group {
 pub(super) fn main(args: &TuneArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
     let folder = args.place.folder(&env)?;
-    let logs = newest_first(&folder)?;
+    let logs = logs_newest_first(&folder)?;
     if logs.is_empty() {
-        return Err(Failure::new(format!("there is no log in `{}`", folder.display()))
-            .hint("name another folder with --log-dir"));
+        return Err(find::none(&folder));
     }
     let mut runs: Vec<RunSilences> = Vec::new();
     let (mut skipped, mut unread) = (0, 0);
@@ -76,12 +74,10 @@ pub(super) fn main(args: &TuneArgs) -> Result<u8, Failure> {
     }
     runs.retain(|run| args.agent.as_ref().is_none_or(|agent| is_called(&run.agent, agent)));
     if skipped + unread > 0 {
-        let text = format!(
-            "{PROGRAM}: WARN {skipped} line(s) are no records and {unread} log(s) could not be \
-             read in `{}`\n",
+        say(&format!(
+            "WARN {skipped} line(s) are no records and {unread} log(s) could not be read in `{}`",
             folder.display()
-        );
-        let _nobody_there = std::io::stderr().write_all(text.as_bytes());
+        ));
     }
     let groups = grouped(&runs);
     if args.json {
@@ -177,7 +173,7 @@ fn words(groups: &[Group], logs: usize, paint: Paint) -> String {
     for group in groups {
         let model = group.model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
         let head = format!("{}{model}: {} run(s), {} hung", group.agent, group.runs, group.hung);
-        let _infallible = writeln!(out, "{}", paint.bold(&plain(&head).replace('\n', " ")));
+        let _infallible = writeln!(out, "{}", paint.bold(&one_line(&head)));
         out.push_str(&table(group).render(paint, 2));
         let last = if group.flags.is_empty() {
             paint.warn(&format!(

@@ -7,7 +7,6 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Zoned};
 use stablehand_core::time::UnixMillis;
-use std::time::Duration;
 
 /// What time it is, and where.
 #[derive(Clone, Debug)]
@@ -146,7 +145,7 @@ impl Clock {
             }
             _ => {}
         }
-        if let Ok(ago) = long(typed.strip_suffix("ago").unwrap_or(typed).trim()) {
+        if let Ok(ago) = duration::parse_long(typed.strip_suffix("ago").unwrap_or(typed).trim()) {
             let ms = i64::try_from(ago.as_millis()).unwrap_or(i64::MAX);
             return Ok(UnixMillis(self.now().0.saturating_sub(ms)));
         }
@@ -181,34 +180,6 @@ fn day(date: Date, edge: Edge, zone: TimeZone) -> Option<UnixMillis> {
     };
     let start = date.to_zoned(zone).ok()?;
     Some(UnixMillis(start.timestamp().as_millisecond()))
-}
-
-/// A duration that may have weeks and days: `2w`, `3d`, `1d12h`, `90m`.
-pub(super) fn long(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a duration; write it like 7d, 2w, 36h or 90m");
-    let mut rest = text;
-    let mut total = Duration::ZERO;
-    for (unit, seconds) in [('w', 604_800.0), ('d', 86_400.0)] {
-        if let Some((number, behind)) = rest.split_once(unit) {
-            let number: f64 = number.parse().map_err(|_| wrong())?;
-            let more = Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())?;
-            total = total.checked_add(more).ok_or_else(wrong)?;
-            rest = behind;
-        }
-    }
-    if rest.is_empty() && rest.len() < text.len() {
-        return Ok(total);
-    }
-    total.checked_add(duration::parse(rest).map_err(|_| wrong())?).ok_or_else(wrong)
-}
-
-/// A moment for a person: `2026-10-03 02:24:57 UTC`. Logs have no other zone.
-pub(crate) fn moment(at: UnixMillis) -> String {
-    let text = at.rfc3339();
-    match (text.get(..10), text.get(11..19)) {
-        (Some(day), Some(time)) => format!("{day} {time} UTC"),
-        _ => text,
-    }
 }
 
 #[cfg(test)]

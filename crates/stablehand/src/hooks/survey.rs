@@ -11,6 +11,7 @@ use super::merge::{check, is_blank};
 use super::{FileError, command};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
+use serde::Serialize;
 use stablehand_core::text::excerpt;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -42,7 +43,7 @@ pub struct OurEntry {
 }
 
 /// Something that is wrong with a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Where.
     pub line: usize,

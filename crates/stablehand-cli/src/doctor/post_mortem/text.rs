@@ -1,9 +1,9 @@
 //! A post-mortem as a person reads it: short, the answer first, the evidence below it.
 
-use crate::manage::{Look, Paint, Table};
+use crate::output::{Look, Paint, Table};
 use stablehand_analysis::post_mortem::{Cause, Note, Report, Standing, Sure};
 use stablehand_core::event::{Evidence, ProcessExit, ProcessRow};
-use stablehand_core::text::plain;
+use stablehand_core::text::one_line;
 use stablehand_core::time::human;
 use std::path::Path;
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl Page {
 
     /// One paragraph; whatever it quotes stays on its lines and drives no terminal.
     fn line(&mut self, text: &str, first: usize, rest: usize) {
-        let text = plain(text).replace(['\n', '\t'], " ");
+        let text = one_line(text);
         self.out.push_str(&self.paint.wrapped(&format!("{}{text}", " ".repeat(first)), rest));
     }
 
@@ -62,7 +62,7 @@ impl Page {
         about.extend(run.agent_version.clone());
         about.extend(run.model.as_ref().map(|model| format!("model {model}")));
         let title = format!("run {} of {}: {}", run.number, run.of, about.join(", "));
-        let title = plain(&title).replace(['\n', '\t'], " ");
+        let title = one_line(&title);
         self.out.push_str(&self.paint.bold(title.trim_end_matches(": ")));
         self.out.push('\n');
         let took = human(Duration::from_millis(run.elapsed_ms));
@@ -89,7 +89,7 @@ impl Page {
         facts.extend(ended.exit_code.map(|code| format!("exit status {code}")));
         facts.extend(ended.agent.map(|exit| agent_exit(exit, ended.forced)));
         let line = |name: &str, said: &str| {
-            let said = plain(said).replace(['\n', '\t'], " ");
+            let said = one_line(said);
             self.paint.wrapped(&format!("{}{name:<9}{said}", " ".repeat(INDENT)), INDENT + 9)
         };
         let text = if facts.is_empty() {
@@ -144,7 +144,7 @@ impl Page {
             Sure::Possible => ("possible", self.paint.dim("possible")),
         };
         let padding = " ".repeat(CAUSE - INDENT - name.len());
-        let text = plain(&cause.text).replace(['\n', '\t'], " ");
+        let text = one_line(&cause.text);
         let wrapped = self.paint.wrapped(&format!("{}{text}", " ".repeat(CAUSE)), CAUSE);
         for part in ["  ", &painted, &padding, wrapped.trim_start()] {
             self.out.push_str(part);

@@ -7,8 +7,7 @@
 use super::super::find::Found;
 use super::super::play::{play, still_there};
 use super::super::read::{each_record, warn};
-use super::Sheet;
-use super::words;
+use super::{Sheet, head};
 use crate::failure::Failure;
 use crate::render::{Page, Surface as _, TextView};
 use serde_json::json;
@@ -40,11 +39,7 @@ pub(super) fn write(
     sheet: &Sheet,
 ) -> Result<(), Failure> {
     let is_terminal = seen.dialect == Some(Dialect::Terminal);
-    let title = words::title(seen);
-    let title = match redaction {
-        Some(redaction) => redaction.redactor.redact(&title).into_owned(),
-        None => title,
-    };
+    let title = head(seen, redaction).document_title();
     let film = Film {
         sheet: sheet.clone(),
         title: excerpt(title.as_bytes(), 120),

@@ -3,10 +3,11 @@
 use super::super::read::each_record;
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::manage::{Paint, print, print_json};
+use crate::output::figures::many;
+use crate::output::{Paint, print, print_json};
 use serde::Serialize;
 use stablehand_analysis::rerun::{Check, Difference, Report, Sort};
-use stablehand_core::text;
+use stablehand_core::text::one_line;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -37,11 +38,10 @@ pub(super) fn main(log: &Path, json: bool, env: &Env) -> Result<u8, Failure> {
 }
 
 fn words(report: &Report, paint: Paint) -> String {
-    let count = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
-    let looked = format!("{}, {}", count(report.runs, "run"), count(report.decisions, "decision"));
+    let looked = format!("{}, {}", many(report.runs, "run"), many(report.decisions, "decision"));
     let verdict = match report.differing {
         0 => paint.good("nothing differs"),
-        n => paint.bad(&format!("{} from what was decided then", count(n, "difference"))),
+        n => paint.bad(&format!("{} from what was decided then", many(n, "difference"))),
     };
     let mut out = format!("{looked}: {verdict}{}\n", remarks(report));
     for difference in &report.differences {
@@ -88,6 +88,5 @@ fn line(difference: &Difference) -> String {
         Sort::Ending => format!("the end: now {expected}, in the log {recorded}"),
     };
     // Ids are the agent's words.
-    let what = text::plain(&what).replace(['\n', '\t'], " ");
-    format!("line {}, {time}: {what}", difference.line)
+    format!("line {}, {time}: {}", difference.line, one_line(&what))
 }

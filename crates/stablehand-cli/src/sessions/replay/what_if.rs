@@ -4,12 +4,12 @@ use super::super::read::each_record;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::limits::LimitArgs;
-use crate::manage::{Paint, print};
+use crate::output::{Paint, print, print_json};
 use crate::redact::RedactArgs;
 use serde_json::json;
 use stablehand::agent::Agent;
 use stablehand_analysis::rerun::{Finding, Hypothesis, WhatIf};
-use stablehand_core::text::plain;
+use stablehand_core::text::{one_line, plain};
 use stablehand_core::time::human;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub(super) fn main(log: &Path, limits: &LimitArgs, json: bool, env: &Env) -> Res
         if let Some(redaction) = &redaction {
             redaction.redactor.redact_json(&mut value);
         }
-        return crate::manage::print_json(&value);
+        return print_json(&value);
     }
     let mut text = words(&findings, Paint::new(env));
     if let Some(redaction) = &redaction {
@@ -58,7 +58,7 @@ fn words(findings: &[Finding], paint: Paint) -> String {
             (None, None) => format!("the log breaks off after {}", span(finding.ended_ms)),
         };
         let run = format!("run {} ({}, {ended})", finding.run.0, finding.agent);
-        let _infallible = writeln!(out, "{}", paint.bold(&plain(&run).replace('\n', " ")));
+        let _infallible = writeln!(out, "{}", paint.bold(&one_line(&run)));
         if !finding.limits_known {
             out.push_str("  the log does not say what limits held; compared with today's\n");
         }
@@ -80,7 +80,7 @@ fn words(findings: &[Finding], paint: Paint) -> String {
 fn verdict_words(finding: &Finding, verdict: &Hypothesis, paint: Paint) -> String {
     let time = verdict.at.rfc3339();
     let time = time.get(..19).unwrap_or(&time).replace('T', " ");
-    let text = plain(&verdict.text).replace('\n', " ");
+    let text = one_line(&verdict.text);
     let mut out =
         format!("  would have been given up after {} ({time} UTC): {text}\n", span(verdict.at_ms));
     let (what, then) = match finding.actual {
@@ -98,7 +98,7 @@ fn verdict_words(finding: &Finding, verdict: &Hypothesis, paint: Paint) -> Strin
     };
     let _infallible = writeln!(out, "  that is {order}; {after}");
     for tool in &verdict.evidence.open_tools {
-        let command = plain(&tool.command).replace('\n', " ");
+        let command = one_line(&tool.command);
         let _infallible = writeln!(out, "  open for {}: {command}", span(tool.elapsed_ms));
     }
     out

@@ -1,14 +1,13 @@
 //! What was found, by session: for people and for programs.
 
-use super::super::grid;
 use super::super::select::{at_home, look};
 use super::super::when::Clock;
 use crate::env::Env;
-use crate::manage::{Look, Paint};
+use crate::output::{Look, Paint, figures};
 use crate::redact::redactor;
 use serde_json::{Value, json};
 use stablehand::redact::Redactor;
-use stablehand_core::text;
+use stablehand_core::text::{self, fit, one_line, width};
 use stablehand_store::query::{Count, Found, FoundSession, Match, Order, Snippet, Terms, snippet};
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -31,8 +30,9 @@ pub(super) struct View<'a> {
 
 impl<'a> View<'a> {
     pub(super) fn new(env: &'a Env, clock: &'a Clock, terms: &'a Terms) -> Self {
-        let width = grid::width(env).unwrap_or(WIDE);
-        View { env, clock, terms, paint: Paint::new(env), width, redactor: redactor(&[]) }
+        let paint = Paint::new(env);
+        let width = paint.width().unwrap_or(WIDE);
+        View { env, clock, terms, paint, width, redactor: redactor(&[]) }
     }
 
     pub(super) fn json(&self, found: &Found, shorts: &[String]) -> Value {
@@ -100,31 +100,29 @@ impl<'a> View<'a> {
 
     fn head(&self, session: &FoundSession, short: &str, out: &mut String) {
         let paint = self.paint;
-        let clean = |text: &str| text::plain(text).replace(['\n', '\t'], " ");
         let outcome = session.outcome.as_deref().unwrap_or_default();
         let when = self.clock.moment(session.last);
-        let short = clean(short);
-        let agent = clean(&session.agent);
-        let place = session.workspace.as_deref().map(|path| clean(&at_home(path, self.env)));
+        let short = one_line(short);
+        let agent = one_line(&session.agent);
+        let place = session.workspace.as_deref().map(|path| one_line(&at_home(path, self.env)));
         let place = place.unwrap_or_default();
         let gap = |text: &str| if text.is_empty() { "" } else { "  " };
-        let title = clean(&self.title(session).unwrap_or_default());
-        let cells = |text: &str| unicode_width::UnicodeWidthStr::width(text) + 2;
-        let others: usize = [&short, &agent, &when, outcome].into_iter().map(cells).sum();
+        let title = one_line(&self.title(session).unwrap_or_default());
+        let others: usize = [&short, &agent, &when, outcome].map(|it| width(it) + 2).iter().sum();
         // The place is what can be missed where there is no room.
         let room = self.width.saturating_sub(others);
-        let place = if room < 12 { String::new() } else { grid::cut(&place, room) };
+        let place = if room < 12 { String::new() } else { fit(&place, room) };
         let _infallible = writeln!(
             out,
             "{}  {agent}  {when}{}{}{}{}",
             paint.bold(&short),
             gap(outcome),
-            paint.look(&clean(outcome), look(outcome)),
+            paint.look(&one_line(outcome), look(outcome)),
             gap(&place),
             paint.dim(&place),
         );
         if !title.is_empty() {
-            let _infallible = writeln!(out, "  {}", paint.bold(&grid::cut(&title, self.width - 2)));
+            let _infallible = writeln!(out, "  {}", paint.bold(&fit(&title, self.width - 2)));
         }
     }
 
@@ -150,7 +148,7 @@ impl<'a> View<'a> {
         }
         let more = match session.count {
             Count::Exactly(n) if n > session.matches.len() => {
-                format!("{} more", grid::grouped((n - session.matches.len()) as u64))
+                format!("{} more", figures::grouped((n - session.matches.len()) as u64))
             }
             Count::Exactly(_) => return,
             Count::MoreThan(_) => "more".into(),
@@ -163,7 +161,7 @@ impl<'a> View<'a> {
         let mut width = room;
         loop {
             let shown = self.snippet(it, width);
-            let over = unicode_width::UnicodeWidthStr::width(shown.text.as_str());
+            let over = text::width(&shown.text);
             if over <= room || width <= 12 {
                 return shown;
             }
@@ -219,7 +217,7 @@ fn count(count: Count) -> Value {
 
 fn words(count: Count, thing: &str) -> String {
     match count {
-        Count::Exactly(n) => grid::many(n as u64, thing),
-        Count::MoreThan(n) => format!("more than {}", grid::many(n as u64, thing)),
+        Count::Exactly(n) => figures::many(n as u64, thing),
+        Count::MoreThan(n) => format!("more than {}", figures::many(n as u64, thing)),
     }
 }

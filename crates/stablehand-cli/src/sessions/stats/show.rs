@@ -1,11 +1,11 @@
 //! The numbers for people: an overview, or one table.
 
-use super::super::grid::{self, Cell, Column, Grid, many, percent};
 use super::super::select::{at_home, look};
 use super::super::when::Clock;
 use super::By;
 use crate::env::Env;
-use crate::manage::{Look, Paint};
+use crate::output::figures::{self, many, percent};
+use crate::output::{Cell, Column, Look, Paint, Table};
 use stablehand_core::text;
 use stablehand_core::time::human;
 use stablehand_store::query::{Figures, Group, Stats, ToolFigures};
@@ -34,8 +34,9 @@ pub(super) struct View<'a> {
 
 impl<'a> View<'a> {
     pub(super) fn new(env: &'a Env, clock: &'a Clock) -> Self {
-        let width = grid::width(env).unwrap_or(WIDE);
-        View { env, clock, paint: Paint::new(env), width }
+        let paint = Paint::new(env);
+        let width = paint.width().unwrap_or(WIDE);
+        View { env, clock, paint: paint.within(width), width }
     }
 
     /// Everything on one screen.
@@ -99,7 +100,7 @@ impl<'a> View<'a> {
             let bar = bar(*count, most, self.bar_width(44));
             let share = percent(*count as f64 / all.runs.max(1) as f64);
             let head = if n == 0 { "Outcomes" } else { "" };
-            let numbers = format!("{:>7} {share:>5}", grid::grouped(*count));
+            let numbers = format!("{:>7} {share:>5}", figures::grouped(*count));
             let _infallible = writeln!(
                 out,
                 "  {head:<10}{word_shown:<15}{numbers}  {}",
@@ -172,24 +173,24 @@ impl<'a> View<'a> {
                 let _infallible = writeln!(out, "  {head:<10}{drawn}  {at_most}");
             }
         };
-        line("Runs/day", &|it| it.runs as f64, &|most| grid::grouped(most as u64));
-        line("Hung", &|it| it.hung() as f64, &|most| grid::grouped(most as u64));
+        line("Runs/day", &|it| it.runs as f64, &|most| figures::grouped(most as u64));
+        line("Hung", &|it| it.hung() as f64, &|most| figures::grouped(most as u64));
         line(
             "Tokens",
             &|it| it.spent.tokens.map_or(0.0, |tokens| tokens.total() as f64),
-            &|most| grid::short(most as u64),
+            &|most| figures::short(most as u64),
         );
         line(
             "Cost",
             &|it| it.spent.tokens.and_then(|tokens| tokens.cost_usd).unwrap_or(0.0),
-            &grid::dollars,
+            &figures::dollars,
         );
     }
 
     fn groups(&self, name: &'static str, groups: &[Group], most: usize) -> String {
         let head =
             if name == "DAY" { Column::left(name) } else { Column::left(name).gives_way(12) };
-        let mut grid = Grid::new(&[
+        let mut table = Table::new(&[
             head,
             Column::right("RUNS"),
             Column::left("").can_be_missed(9),
@@ -210,13 +211,13 @@ impl<'a> View<'a> {
                 "WORKSPACE" => at_home(&group.name, self.env),
                 _ => group.name.clone(),
             };
-            grid.row(row(&title, &group.figures, runs));
+            table.row(row(&title, &group.figures, runs));
         }
-        self.with_rest(grid.render(self.paint, Some(self.width)), groups.len(), most)
+        self.with_rest(table.render(self.paint, 0), groups.len(), most)
     }
 
     fn tools(&self, tools: &[ToolFigures], most: usize) -> String {
-        let mut grid = Grid::new(&[
+        let mut table = Table::new(&[
             Column::left("TOOL").gives_way(12),
             Column::left("SORT").can_be_missed(2),
             Column::right("CALLS"),
@@ -231,10 +232,10 @@ impl<'a> View<'a> {
         for tool in tools.iter().take(most) {
             let took = |ms: u64| (human(Duration::from_millis(ms)), Look::Plain);
             let failed = tool.failure_rate().filter(|rate| *rate > 0.0);
-            grid.row(vec![
+            table.row(vec![
                 (text::excerpt(tool.name.as_bytes(), 40), Look::Plain),
                 (tool.kind.clone(), Look::Dim),
-                (grid::grouped(tool.calls), Look::Plain),
+                (figures::grouped(tool.calls), Look::Plain),
                 (failed.map(percent).unwrap_or_default(), Look::Warn),
                 took(tool.times.median_ms),
                 took(tool.times.p95_ms),
@@ -243,13 +244,13 @@ impl<'a> View<'a> {
                 (bar(tool.times.total_ms, total, 12), Look::Good),
             ]);
         }
-        self.with_rest(grid.render(self.paint, Some(self.width)), tools.len(), most)
+        self.with_rest(table.render(self.paint, 0), tools.len(), most)
     }
 
     fn with_rest(&self, table: String, all: usize, most: usize) -> String {
         match all.checked_sub(most).filter(|more| *more > 0) {
             Some(more) => {
-                let rest = format!("and {} more; --by lists all\n", grid::grouped(more as u64));
+                let rest = format!("and {} more; --by lists all\n", figures::grouped(more as u64));
                 format!("{table}{}", self.paint.dim(&rest))
             }
             None => table,
@@ -265,12 +266,12 @@ fn totals(all: &Figures) -> String {
     let spent = &all.spent;
     let mut parts = vec![many(spent.turns, "turn"), many(spent.tools, "tool call")];
     if let Some(tokens) = &spent.tokens {
-        parts.push(format!("{} tokens", grid::short(tokens.total())));
-        parts.extend(tokens.cost_usd.map(grid::dollars));
+        parts.push(format!("{} tokens", figures::short(tokens.total())));
+        parts.extend(tokens.cost_usd.map(figures::dollars));
     }
     if spent.retries > 0 {
         let word = if spent.retries == 1 { "retry" } else { "retries" };
-        parts.push(format!("{} {word}", grid::grouped(spent.retries)));
+        parts.push(format!("{} {word}", figures::grouped(spent.retries)));
     }
     parts.push(human(Duration::from_millis(spent.duration_ms)));
     parts.join(" · ")
@@ -282,7 +283,7 @@ fn row(title: &str, it: &Figures, most_runs: u64) -> Vec<Cell> {
         0 => plain(String::new()),
         ms => plain(human(Duration::from_millis(ms))),
     };
-    let count = |n: u64| plain(if n == 0 { String::new() } else { grid::grouped(n) });
+    let count = |n: u64| plain(if n == 0 { String::new() } else { figures::grouped(n) });
     let tokens = it.spent.tokens;
     let hung = match it.hang_rate() {
         Some(rate) if rate > 0.0 => (percent(rate), Look::Warn),
@@ -291,7 +292,7 @@ fn row(title: &str, it: &Figures, most_runs: u64) -> Vec<Cell> {
     };
     vec![
         plain(text::excerpt(title.as_bytes(), 60)),
-        plain(grid::grouped(it.runs)),
+        plain(figures::grouped(it.runs)),
         (bar(it.runs, most_runs, 10), Look::Good),
         plain(it.success_rate().map(percent).unwrap_or_default()),
         hung,
@@ -301,8 +302,8 @@ fn row(title: &str, it: &Figures, most_runs: u64) -> Vec<Cell> {
         took(it.spent.wait_ms),
         count(it.spent.tools),
         count(it.spent.retries),
-        plain(tokens.map(|it| grid::short(it.total())).unwrap_or_default()),
-        plain(tokens.and_then(|it| it.cost_usd).map(grid::dollars).unwrap_or_default()),
+        plain(tokens.map(|it| figures::short(it.total())).unwrap_or_default()),
+        plain(tokens.and_then(|it| it.cost_usd).map(figures::dollars).unwrap_or_default()),
     ]
 }
 

@@ -6,11 +6,10 @@
 
 mod row;
 
-use super::{headline, lengths, scale};
-use crate::manage::{Look, Paint, Table};
-use row::{Row, width};
-use stablehand_analysis::timeline::{Span, Timeline, Tone, Track};
-use stablehand_core::text::excerpt;
+use crate::output::{Look, Paint, Table};
+use row::Row;
+use stablehand_analysis::timeline::{Span, Timeline, Tone, Track, scale};
+use stablehand_core::text::{excerpt, fit, width};
 use stablehand_core::time::human;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -30,7 +29,7 @@ const LEAST_NAME: usize = 4;
 /// The text.
 pub(super) fn draw(timeline: &Timeline, columns: usize, paint: Paint) -> String {
     let mut out = String::new();
-    let head = fit(&headline(timeline).join(" · "), columns);
+    let head = fit(&timeline.headline().join(" · "), columns);
     let _infallible = writeln!(out, "{}", paint.bold(&head));
     if let Some(session) = &timeline.session {
         let _infallible = writeln!(out, "{}", paint.dim(&fit(session, columns)));
@@ -156,10 +155,8 @@ fn look_of(track: Track, span: &Span) -> Look {
         (Track::Silence, _) | (Track::Health, Tone::Plain) => Look::Dim,
         (Track::Thinking, _) => Look::Violet,
         (Track::Text, _) => Look::Blue,
-        (_, Tone::Bad) => Look::Bad,
-        (_, Tone::Warn) | (Track::Approval | Track::Retry, _) => Look::Warn,
-        (_, Tone::Good) => Look::Good,
-        (_, Tone::Plain) => Look::Plain,
+        (Track::Approval | Track::Retry, tone) if tone != Tone::Bad => Look::Warn,
+        (_, tone) => tone.into(),
     }
 }
 
@@ -212,16 +209,11 @@ fn longest(timeline: &Timeline, columns: usize, paint: Paint) -> String {
     calls.sort_by_key(|span| span.start_ms);
     let mut rows: Vec<[(String, Look); 4]> = Vec::new();
     for span in &calls {
-        let look = match span.tone {
-            Tone::Good => Look::Good,
-            Tone::Warn => Look::Warn,
-            Tone::Bad => Look::Bad,
-            Tone::Plain => Look::Dim,
-        };
+        let look = if span.tone == Tone::Plain { Look::Dim } else { span.tone.into() };
         let outcome = if span.open { "open" } else { span.outcome.as_deref().unwrap_or("") };
         rows.push([
             (human(Duration::from_millis(span.start_ms)), Look::Dim),
-            (lengths(span.length_ms(), span.own_ms), Look::Plain),
+            (span.describe_length(), Look::Plain),
             (excerpt(span.name.as_bytes(), 14), Look::Plain),
             (excerpt(outcome.as_bytes(), 12), look),
         ]);
@@ -243,24 +235,6 @@ fn longest(timeline: &Timeline, columns: usize, paint: Paint) -> String {
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// The text in so many columns.
-fn fit(text: &str, columns: usize) -> String {
-    if width(text) <= columns {
-        return text.to_owned();
-    }
-    let mut out = String::new();
-    let mut used = 1;
-    for c in text.chars() {
-        used += row::columns_of(c);
-        if used > columns {
-            break;
-        }
-        out.push(c);
-    }
-    out.push('…');
-    out
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! One row of cells: blocks in halves of a column, lines, signs and names.
 
-use crate::manage::{Look, Paint};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use crate::output::{Look, Paint};
+use unicode_width::UnicodeWidthChar;
 
 /// What a cell holds behind a character that takes two.
 const TAKEN: char = '\0';
@@ -68,7 +68,7 @@ impl Row {
     pub(super) fn write(&mut self, column: usize, text: &str, look: Look) {
         let mut at = column;
         for c in text.chars() {
-            let takes = columns_of(c);
+            let takes = c.width().unwrap_or(0);
             if takes == 0 || at + takes > self.cells.len() {
                 continue;
             }
@@ -96,14 +96,4 @@ impl Row {
         }
         out
     }
-}
-
-/// How many columns a text takes.
-pub(super) fn width(text: &str) -> usize {
-    text.width()
-}
-
-/// How many columns a character takes.
-pub(super) fn columns_of(c: char) -> usize {
-    c.width().unwrap_or(0)
 }

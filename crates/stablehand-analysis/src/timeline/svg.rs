@@ -4,15 +4,13 @@
 //! `data-start` and `data-end`, and a tooltip. What is too narrow to be seen apart is drawn as one, so
 //! that the size of a picture follows from its width, not from the length of the log.
 
-use super::colour::{self, AROUND, SPANS};
-use super::escape::markup;
-use super::{headline, lengths, scale};
-use stablehand_analysis::timeline::{Lane, Span, Timeline, Track};
-use stablehand_core::text::excerpt;
+use super::palette::{self, AROUND, SPANS};
+use super::{Lane, Span, Timeline, Track, scale};
+use crate::markup::escape;
+use stablehand_core::text::{excerpt, fit, width};
 use stablehand_core::time::human;
 use std::fmt::Write as _;
 use std::time::Duration;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Room for the titles of lanes, and at the right.
 const MARGIN: f64 = 92.0;
@@ -47,7 +45,7 @@ pub(super) fn draw(timeline: &Timeline, width: usize) -> String {
     let legend = picture.legend(bottom + 22.0);
     let height = legend.1 + 14.0;
     let mut out = String::new();
-    let title = markup(&headline(timeline).join(" · "));
+    let title = escape(&timeline.headline().join(" · "));
     let _infallible = write!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
@@ -97,7 +95,7 @@ fn style() -> String {
     );
     let rules = |night: bool| {
         let mut css = String::new();
-        let value = |colour: &colour::Colour| if night { colour.night } else { colour.day };
+        let value = |colour: &palette::Colour| if night { colour.night } else { colour.day };
         for colour in SPANS.iter().chain(&AROUND) {
             let _infallible = write!(css, ".{}{{fill:{}}}", colour.class, value(colour));
             if colour.class == "line" {
@@ -135,16 +133,16 @@ impl Picture<'_> {
 
     fn head(&self, out: &mut String) {
         let room = ((self.width - 40.0) / LARGE) as usize;
-        let text = fit(&headline(self.timeline).join(" · "), room);
+        let text = fit(&self.timeline.headline().join(" · "), room);
         let _infallible =
-            writeln!(out, "<text class=\"h ink\" x=\"20\" y=\"30\">{}</text>", markup(&text));
+            writeln!(out, "<text class=\"h ink\" x=\"20\" y=\"30\">{}</text>", escape(&text));
         let calls = self.count(|track| matches!(track, Track::Tool | Track::SubAgent));
         let turns = self.count(|track| track == Track::Turn);
         let mut parts = vec![many(calls, "call"), many(turns, "turn")];
         parts.extend(self.timeline.session.clone());
         let text = fit(&parts.join(" · "), ((self.width - 40.0) / LETTER) as usize);
         let _infallible =
-            writeln!(out, "<text class=\"dim\" x=\"20\" y=\"48\">{}</text>", markup(&text));
+            writeln!(out, "<text class=\"dim\" x=\"20\" y=\"48\">{}</text>", escape(&text));
     }
 
     fn count(&self, wanted: impl Fn(Track) -> bool) -> usize {
@@ -159,7 +157,7 @@ impl Picture<'_> {
         let step = scale::step(length, ((self.chart / 90.0) as usize).max(2));
         for number in 0..=length / step {
             let (x, label) = (self.x(number * step), scale::label(number * step, step));
-            let half = label.width() as f64 * LETTER / 2.0;
+            let half = width(&label) as f64 * LETTER / 2.0;
             let _infallible =
                 write!(out, "<path class=\"g\" d=\"M{x:.1} {:.1}V{bottom:.1}\"/>", AXIS + 6.0);
             if x + half <= self.width - 4.0 {
@@ -187,9 +185,9 @@ impl Picture<'_> {
         while let Some((first, later)) = rest.split_first() {
             // Everything that lies within the same pixel as the first, and in its colour.
             let until = self.x(first.start_ms) + 1.0;
-            let colour = colour::of(lane.track, first);
+            let colour = palette::of(lane.track, first);
             let alike = |span: &&Span| {
-                self.x(span.end_ms) <= until && colour::of(lane.track, span) == colour
+                self.x(span.end_ms) <= until && palette::of(lane.track, span) == colour
             };
             let hidden = later.iter().take_while(alike).count();
             let hidden = if alike(&first) { hidden } else { 0 };
@@ -199,7 +197,7 @@ impl Picture<'_> {
                 self.span(out, lane.track, top, first);
                 let next = after.first().map_or(self.width, |next| {
                     self.x(next.start_ms)
-                        - if colour::is_mark(lane.track, next) { 5.0 } else { 0.0 }
+                        - if palette::is_mark(lane.track, next) { 5.0 } else { 0.0 }
                 });
                 inked = self.name(out, lane.track, top, first, (inked, next));
                 out.push('\n');
@@ -212,7 +210,7 @@ impl Picture<'_> {
     }
 
     fn span(&self, out: &mut String, track: Track, top: f64, span: &Span) {
-        let class = SPANS.get(colour::of(track, span)).map_or("note", |colour| colour.class);
+        let class = SPANS.get(palette::of(track, span)).map_or("note", |colour| colour.class);
         let (x, y) = (self.x(span.start_ms), top + (LANE - BAR) / 2.0);
         let wide = (self.x(span.end_ms) - x).max(LEAST);
         let edge = match (span.open, wide > 4.0) {
@@ -221,8 +219,8 @@ impl Picture<'_> {
             (false, false) => "",
         };
         let times = format!("data-start=\"{}\" data-end=\"{}\"", span.start_ms, span.end_ms);
-        let tip = markup(&tip(track, span));
-        if colour::is_mark(track, span) {
+        let tip = escape(&tip(track, span));
+        if palette::is_mark(track, span) {
             let (middle, half) = (top + LANE / 2.0, 5.0);
             let _infallible = write!(
                 out,
@@ -253,7 +251,7 @@ impl Picture<'_> {
         span: &Span,
         (inked, next): (f64, f64),
     ) -> f64 {
-        let ink = SPANS.get(colour::of(track, span)).map_or("ink", |colour| colour.ink);
+        let ink = SPANS.get(palette::of(track, span)).map_or("ink", |colour| colour.ink);
         let x = self.x(span.start_ms);
         let wide = (self.x(span.end_ms) - x).max(LEAST);
         let letters = |pixels: f64| (pixels / LETTER).max(0.0) as usize;
@@ -264,21 +262,21 @@ impl Picture<'_> {
                 out,
                 "<text class=\"{class}\" x=\"{x:.1}\" y=\"{:.1}\">{}</text>",
                 top + 15.0,
-                markup(&text)
+                escape(&text)
             );
-            text.width() as f64 * LETTER
+            width(&text) as f64 * LETTER
         };
-        let mark = colour::is_mark(track, span);
+        let mark = palette::is_mark(track, span);
         let off = if mark { 9.0 } else { 4.0 };
         let end = x + if mark { off } else { wide + off };
         let (right, left) = (letters(next - end - 5.0), letters(x - off - inked - 8.0));
         let inside = letters(wide - 10.0);
-        let few = inside < name.width().min(9) && right.max(left) > inside + 3;
+        let few = inside < width(&name).min(9) && right.max(left) > inside + 3;
         if inside > 3 && !few && track != Track::Silence {
             write(ink, x + 5.0, inside);
             return inked;
         }
-        let whole = name.width() <= right;
+        let whole = width(&name) <= right;
         // Hooks call often, and their names say little: whole or not at all.
         if track == Track::Hook && !whole {
             return inked.max(end);
@@ -294,7 +292,7 @@ impl Picture<'_> {
 
     /// Several that cannot be seen apart.
     fn many(&self, out: &mut String, track: Track, top: f64, first: &Span, with: &[Span]) {
-        let class = SPANS.get(colour::of(track, first)).map_or("note", |colour| colour.class);
+        let class = SPANS.get(palette::of(track, first)).map_or("note", |colour| colour.class);
         let last = with.iter().map(|span| span.end_ms).max().unwrap_or(first.end_ms);
         let (x, y) = (self.x(first.start_ms), top + (LANE - BAR) / 2.0);
         let wide = (self.x(last) - x).max(LEAST);
@@ -307,7 +305,7 @@ impl Picture<'_> {
             with.len() + 1,
             many(with.len() + 1, track.title()),
             human(Duration::from_millis(last - first.start_ms)),
-            markup(&tip(track, first)),
+            escape(&tip(track, first)),
         );
     }
 
@@ -316,7 +314,7 @@ impl Picture<'_> {
         let mut used = [false; SPANS.len()];
         for span in &self.timeline.spans {
             if let Some(lane) = self.timeline.lanes.get(span.lane)
-                && let Some(used) = used.get_mut(colour::of(lane.track, span))
+                && let Some(used) = used.get_mut(palette::of(lane.track, span))
             {
                 *used = true;
             }
@@ -324,7 +322,7 @@ impl Picture<'_> {
         let (mut x, mut y) = (MARGIN, top);
         let mut out = String::new();
         for (colour, _) in SPANS.iter().zip(used).filter(|(_, used)| *used) {
-            let wide = 16.0 + colour.title.width() as f64 * LETTER + 14.0;
+            let wide = 16.0 + width(colour.title) as f64 * LETTER + 14.0;
             if x + wide > self.width - RIGHT && x > MARGIN {
                 (x, y) = (MARGIN, y + 18.0);
             }
@@ -378,7 +376,7 @@ fn tip(track: Track, span: &Span) -> String {
         lines.push(excerpt(span.text.as_bytes(), TIP));
     }
     let at = human(Duration::from_millis(span.start_ms));
-    lines.push(format!("at {at}, {}", lengths(span.length_ms(), span.own_ms)));
+    lines.push(format!("at {at}, {}", span.describe_length()));
     if span.open {
         lines.push("its end was never told".into());
     }
@@ -386,21 +384,4 @@ fn tip(track: Track, span: &Span) -> String {
         lines.push(excerpt(outcome.as_bytes(), TIP));
     }
     lines.join("\n")
-}
-
-/// The text in so many letters' room.
-fn fit(text: &str, letters: usize) -> String {
-    if text.width() <= letters {
-        return text.to_owned();
-    }
-    let mut used = 1;
-    let mut out: String = text
-        .chars()
-        .take_while(|c| {
-            used += c.width().unwrap_or(0);
-            used <= letters
-        })
-        .collect();
-    out.push('…');
-    out
 }

@@ -5,51 +5,50 @@
 //! could begin a tag is written as an entity, so that no tag of the agent's is one, and pictures are
 //! links, so that nothing is fetched.
 
-use super::super::story::{Entry, Story, What};
-use super::words;
-use stablehand::log::Glance;
-use stablehand_core::text::plain;
+use super::{DocumentHead, wording};
+use crate::history::{History, HistoryEntry, HistoryItem};
+use stablehand_core::text::{one_line, plain};
 use std::fmt::Write as _;
 
-/// The document.
-pub(super) fn document(seen: &Glance, story: &Story) -> String {
-    let mut out = format!("# {}\n\n", inline(&words::title(seen)));
-    for (name, value) in words::facts(seen, story) {
+/// Renders the document.
+pub(super) fn document(head: &DocumentHead, history: &History) -> String {
+    let mut out = format!("# {}\n\n", inline(&wording::title(head)));
+    for (name, value) in wording::facts(head, history) {
         let _infallible = writeln!(out, "- **{name}:** {}", code(&value));
     }
-    for entry in &story.entries {
+    for entry in history.entries() {
         out.push('\n');
-        told(entry, &mut out);
+        entry_of(entry, &mut out);
     }
     out
 }
 
-fn told(entry: &Entry, out: &mut String) {
-    let at = words::clock(entry.at);
-    match &entry.what {
-        What::Began { run, argv } => {
+fn entry_of(entry: &HistoryEntry, out: &mut String) {
+    let at = entry.at.time_of_day();
+    match &entry.item {
+        HistoryItem::RunStarted { run, argv } => {
             let _infallible = writeln!(out, "---\n\n## Run at {at}\n");
-            let (summary, how) = words::start(run, argv);
+            let (summary, how) = wording::start(run, argv);
             fold(summary, &fenced(&how, ""), out);
         }
-        What::Prompt(text) => {
+        HistoryItem::Prompt(text) => {
             let _infallible = writeln!(out, "### Prompt, {at}\n");
             out.push_str(&quoted(&prose(text)));
         }
-        What::Said(text) => out.push_str(&prose(text)),
-        What::Thought(text) if text.trim().is_empty() => {}
-        What::Thought(text) => fold("Thinking", &fenced_cut(text, ""), out),
-        What::Did(did) => {
-            let (name, what, outcome) = words::call(entry).unwrap_or_default();
+        HistoryItem::Message(text) => out.push_str(&prose(text)),
+        HistoryItem::Reasoning(text) if text.trim().is_empty() => {}
+        HistoryItem::Reasoning(text) => fold("Thinking", &fenced_cut(text, ""), out),
+        HistoryItem::Tool(used) => {
+            let (name, what, outcome) = wording::call(entry).unwrap_or_default();
             let summary = format!("{name} {what} ({outcome})");
             let mut inside = String::new();
-            if did.tool.headline().trim().contains('\n') {
-                inside.push_str(&fenced_cut(did.tool.headline(), "sh"));
+            if used.tool.headline().trim().contains('\n') {
+                inside.push_str(&fenced_cut(used.tool.headline(), "sh"));
                 inside.push('\n');
             }
-            if let Some(diff) = &did.tool.diff {
+            if let Some(diff) = &used.tool.diff {
                 inside.push_str(&fenced_cut(diff, "diff"));
-            } else if let Some(output) = did.tool.output.as_ref().filter(|it| !it.is_empty()) {
+            } else if let Some(output) = used.tool.output.as_ref().filter(|it| !it.is_empty()) {
                 inside.push_str(&fenced_cut(output, ""));
             }
             if inside.is_empty() {
@@ -58,51 +57,51 @@ fn told(entry: &Entry, out: &mut String) {
                 fold(&summary, &inside, out);
             }
         }
-        What::Planned { todos, text } => {
+        HistoryItem::Plan { todos, text } => {
             let _infallible = writeln!(out, "**Plan**\n");
             for todo in todos {
-                let mark = words::mark(todo.status);
+                let mark = wording::mark(todo.status);
                 let _infallible = writeln!(out, "- [{mark}] {}", inline(&todo.text));
             }
             if let Some(text) = text {
                 out.push_str(&prose(text));
             }
         }
-        What::Changed { path, diff } => match diff {
+        HistoryItem::FileChange { path, diff } => match diff {
             Some(diff) => fold(&format!("Changed {path}"), &fenced_cut(diff, "diff"), out),
             None => {
                 let _infallible = writeln!(out, "- Changed {}", code(path));
             }
         },
-        What::Delegated(text) => {
+        HistoryItem::SubAgent(text) => {
             let _infallible = writeln!(out, "- Another agent: {}", inline(text));
         }
-        What::Noted { text, .. } => {
+        HistoryItem::Notice { text, .. } => {
             let _infallible = writeln!(out, "- Note: {}", inline(text));
         }
-        What::Asked { what, why, answer } => {
+        HistoryItem::Approval { what, why, answer } => {
             let why = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-            let answer = words::answer(answer.as_ref());
+            let answer = wording::answer(answer.as_ref());
             let _infallible =
                 writeln!(out, "- Asked, {at}: {}", inline(&format!("{what}{why}: {answer}")));
         }
-        What::Continued { prompt, by } => {
+        HistoryItem::Continuation { prompt, by } => {
             let _infallible = writeln!(out, "- Told to go on, by {}:\n", inline(by));
             out.push_str(&quoted(&prose(prompt)));
         }
-        What::Judged(why) => {
+        HistoryItem::Verdict(why) => {
             let _infallible = writeln!(out, "**Verdict, {at}:** {}", inline(why));
         }
-        What::Complained(text) => fold("Standard error", &fenced_cut(text, ""), out),
-        What::Unread(text) => {
+        HistoryItem::Stderr(text) => fold("Standard error", &fenced_cut(text, ""), out),
+        HistoryItem::Unrecognized(text) => {
             let _infallible = writeln!(out, "- Not understood: {}", code(text));
         }
-        What::Rested { end, usage, duration_ms } => {
-            let text = words::turn(end, usage.as_ref(), *duration_ms);
+        HistoryItem::TurnEnded { end, usage, duration_ms } => {
+            let text = wording::turn(end, usage.as_ref(), *duration_ms);
             let _infallible = writeln!(out, "*Turn over at {at}: {}*", inline(&text));
         }
-        What::Ended { end, by, .. } => {
-            let _infallible = writeln!(out, "**Ended at {at}:** {}", words::end(*end, *by));
+        HistoryItem::RunEnded { end, by, .. } => {
+            let _infallible = writeln!(out, "**Ended at {at}:** {}", wording::end(*end, *by));
         }
     }
 }
@@ -112,18 +111,18 @@ fn fold(summary: &str, inside: &str, out: &mut String) {
     let _infallible = write!(
         out,
         "<details><summary>{}</summary>\n\n{inside}\n</details>\n",
-        entities(&one_line(summary))
+        entities(&trimmed_line(summary))
     );
 }
 
-fn one_line(text: &str) -> String {
-    plain(text).trim().replace(['\n', '\t'], " ")
+fn trimmed_line(text: &str) -> String {
+    one_line(plain(text).trim())
 }
 
 /// A line of text in which nothing means anything.
 fn inline(text: &str) -> String {
     let mut out = String::new();
-    for c in one_line(text).chars() {
+    for c in trimmed_line(text).chars() {
         match c {
             '<' => out.push_str("&lt;"),
             '&' => out.push_str("&amp;"),
@@ -139,7 +138,7 @@ fn inline(text: &str) -> String {
 
 /// A span of code that no backtick in it can end.
 fn code(text: &str) -> String {
-    let text = one_line(text);
+    let text = trimmed_line(text);
     if text.contains('<') {
         return format!("<code>{}</code>", entities(&text));
     }
@@ -180,7 +179,7 @@ fn fenced(text: &str, language: &str) -> String {
 }
 
 fn fenced_cut(text: &str, language: &str) -> String {
-    let (text, missing) = words::cut(text);
+    let (text, missing) = wording::cut(text);
     let missing = missing.map(|missing| format!("\n{missing}\n")).unwrap_or_default();
     fenced(&text, language) + &missing
 }

@@ -1,9 +1,18 @@
-//! Hostile text made harmless for XML, HTML and data within a page.
+//! Hostile text made harmless for XML, HTML and data within a page, and the hash by which a page's
+//! Content-Security-Policy names its script and style.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
-/// Text for an element or an attribute. What XML cannot hold at all is dropped.
-pub(super) fn markup(text: &str) -> String {
+/// Returns the source expression that allows this script or style, and no other.
+pub(crate) fn csp_hash(text: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
+}
+
+/// Escapes text for an element or an attribute. What XML cannot hold at all is dropped.
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
         match c {
@@ -21,9 +30,9 @@ pub(super) fn markup(text: &str) -> String {
     out
 }
 
-/// JSON for a data block: no text in it can end the block or begin a comment, and it stays the same
+/// Escapes JSON for a data block: no text in it can end the block or begin a comment, and it stays the same
 /// JSON.
-pub(super) fn json(json: &str) -> String {
+pub(crate) fn escape_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len() + json.len() / 16);
     for c in json.chars() {
         match c {
@@ -43,11 +52,11 @@ mod tests {
     #[test]
     fn nothing_breaks_out() {
         assert_eq!(
-            markup("</title><script>\"'&\u{0}\u{1b}\u{ffff}\n"),
+            escape("</title><script>\"'&\u{0}\u{1b}\u{ffff}\n"),
             "&lt;/title&gt;&lt;script&gt;&quot;&#39;&amp;\n"
         );
         let hostile = serde_json::json!({ "a": "</script><!--&\u{2028}" });
-        let safe = json(&hostile.to_string());
+        let safe = escape_json(&hostile.to_string());
         assert!(!safe.contains(['<', '>', '&', '\u{2028}']), "{safe}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).unwrap(), hostile);
     }

@@ -33,15 +33,15 @@ const STEPS: [u64; 29] = [
     432_000_000,
 ];
 
-/// The smallest step with no more than `most` marks.
-pub(super) fn step(length_ms: u64, most: usize) -> u64 {
+/// Returns the smallest step, in milliseconds, with no more than `most` marks.
+pub fn step(length_ms: u64, most: usize) -> u64 {
     let least = length_ms.div_ceil(most.max(1) as u64).max(1);
     let longest = STEPS[STEPS.len() - 1];
     STEPS.into_iter().find(|step| *step >= least).unwrap_or(least.div_ceil(longest) * longest)
 }
 
-/// What is written at a mark, given the step: no more than is needed.
-pub(super) fn label(ms: u64, step: u64) -> String {
+/// Returns what is written at a mark, given the step: no more than is needed.
+pub fn label(ms: u64, step: u64) -> String {
     let (s, rest) = (ms / 1000, ms % 1000);
     if ms == 0 {
         return "0".into();

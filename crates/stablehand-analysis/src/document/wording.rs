@@ -1,8 +1,7 @@
 //! What Markdown and HTML say in the same words: names of things, times, figures, cuts.
 
-use super::super::story::{Entry, Story, What};
-use stablehand::log::Glance;
-use stablehand::log::Writer;
+use super::DocumentHead;
+use crate::history::{History, HistoryEntry, HistoryItem};
 use stablehand_core::event::{EndedBy, SessionEnd, TodoStatus, Tokens, TurnEnd};
 use stablehand_core::id::RunId;
 use stablehand_core::text::plain;
@@ -15,15 +14,10 @@ const MOST: usize = 64 << 10;
 /// So many lines of it.
 const MOST_LINES: usize = 400;
 
-/// The time of day.
-pub(super) fn clock(at: UnixMillis) -> String {
-    at.rfc3339().get(11..19).unwrap_or_default().to_owned()
-}
-
 /// What the document is called.
-pub(super) fn title(seen: &Glance) -> String {
-    let agent = seen.agent.as_deref().unwrap_or("An agent");
-    match &seen.title {
+pub(super) fn title(head: &DocumentHead) -> String {
+    let agent = head.agent.as_deref().unwrap_or("An agent");
+    match &head.title {
         Some(title) => format!("{agent}: {title}"),
         None => format!("{agent}, a run"),
     }
@@ -48,7 +42,7 @@ pub(super) fn cut(text: &str) -> (String, Option<String>) {
     (kept, missing)
 }
 
-/// How a run began, in short and whole.
+/// How a run began, in short and in full.
 pub(super) fn start(run: &RunId, argv: &[String]) -> (&'static str, String) {
     match argv {
         // Nobody saw it.
@@ -141,48 +135,37 @@ pub(super) fn answer(answer: Option<&(String, String)>) -> String {
 }
 
 /// The name of a tool with what it was used on.
-pub(super) fn call(entry: &Entry) -> Option<(String, String, String)> {
-    let What::Did(did) = &entry.what else { return None };
+pub(super) fn call(entry: &HistoryEntry) -> Option<(String, String, String)> {
+    let HistoryItem::Tool(used) = &entry.item else { return None };
     let one_line = |text: &str| {
         let text = plain(text);
         let mut lines = text.trim().lines();
         let first: String = lines.next().unwrap_or_default().chars().take(160).collect();
         if lines.next().is_some() || text.chars().count() > 160 { first + " …" } else { first }
     };
-    let (mut outcome, _) = super::super::tools::outcome(did);
+    let (mut outcome, _) = used.describe_outcome();
     if let Some(took) = entry.took() {
         outcome = format!("{outcome}, {}", human(took));
     }
-    Some((one_line(&did.tool.name), one_line(did.tool.headline()), outcome))
+    Some((one_line(&used.tool.name), one_line(used.tool.headline()), outcome))
 }
 
 /// What the head of a document tells, name and value.
-pub(super) fn facts(seen: &Glance, story: &Story) -> Vec<(&'static str, String)> {
+pub(super) fn facts(head: &DocumentHead, history: &History) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     let mut put = |name, value: Option<String>| {
         facts.extend(value.filter(|value| !value.is_empty()).map(|value| (name, value)));
     };
-    put("Agent", seen.agent.clone());
-    put("Model", seen.model.clone());
-    put("Workspace", seen.cwd.clone());
-    put("Session", seen.session.as_ref().map(|session| plain(&session.0)));
-    put("Began", seen.began.map(super::super::when::moment));
-    let count = |wanted: fn(&What) -> bool| {
-        story.entries.iter().filter(|entry| wanted(&entry.what)).count()
-    };
-    let runs = count(|what| matches!(what, What::Began { .. }));
+    put("Agent", head.agent.clone());
+    put("Model", head.model.clone());
+    put("Workspace", head.workspace.clone());
+    put("Session", head.session.as_deref().map(plain));
+    put("Began", head.began.map(UnixMillis::readable));
+    let is_run = |entry: &&HistoryEntry| matches!(entry.item, HistoryItem::RunStarted { .. });
+    let runs = history.entries().iter().filter(is_run).count();
     put("Runs", (runs > 1).then(|| runs.to_string()));
-    let tools = count(|what| matches!(what, What::Did(_)));
+    let tools = history.tools().count();
     put("Tool calls", (tools > 0).then(|| tools.to_string()));
-    let ended = match (&seen.end, seen.writer) {
-        (Some(end), _) => {
-            let after = end.elapsed_ms.map(|ms| human(Duration::from_millis(ms)));
-            let after = after.map(|time| format!(" after {time}")).unwrap_or_default();
-            format!("{}{after}", end.outcome)
-        }
-        (None, Writer::There) => "not yet: it is still running".to_owned(),
-        (None, Writer::Gone | Writer::Unknown) => "no end is on record: it broke off".to_owned(),
-    };
-    put("Ended", Some(plain(&ended)));
+    put("Ended", Some(plain(&head.ended)));
     facts
 }

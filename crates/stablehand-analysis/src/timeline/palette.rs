@@ -1,6 +1,6 @@
 //! One palette for the picture and the page: which colour a span has, by day and by night.
 
-use stablehand_analysis::timeline::{Span, Tone, Track};
+use super::{Span, Tone, Track};
 
 /// A colour with its name, as a class, in the legend, by day and by night.
 #[derive(Debug)]

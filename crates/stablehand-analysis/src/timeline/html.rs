@@ -3,15 +3,10 @@
 //! The page may run one script and use one style, both named by their hashes, and may fetch nothing.
 //! All texts are in a block of JSON and enter the page as text, never as markup.
 
-use super::colour::{self, AROUND, Colour, SPANS};
-use super::escape::{json, markup};
-use super::headline;
-use crate::failure::Failure;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use super::palette::{self, AROUND, Colour, SPANS};
+use super::{Timeline, Track};
+use crate::markup::{csp_hash, escape, escape_json};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
-use stablehand_analysis::timeline::{Timeline, Track};
 use std::fmt::Write as _;
 
 const PAGE: &str = include_str!("html/page.html");
@@ -31,32 +26,32 @@ struct Data<'t> {
     headline: Vec<String>,
 }
 
-/// The page.
-pub(super) fn draw(timeline: &Timeline) -> Result<String, Failure> {
+/// Draws the page.
+pub(super) fn draw(timeline: &Timeline) -> String {
     let track = |lane: usize| timeline.lanes.get(lane).map_or(Track::Note, |lane| lane.track);
-    let colour_of = timeline.spans.iter().map(|span| colour::of(track(span.lane), span)).collect();
+    let colour_of = timeline.spans.iter().map(|span| palette::of(track(span.lane), span)).collect();
     let data = Data {
         timeline,
         tracks: Track::ALL.iter().map(|track| (track.name(), track.title())).collect(),
         colours: SPANS.iter().map(|colour| (colour.class, colour.title, colour.ink)).collect(),
         colour_of,
-        headline: headline(timeline),
+        headline: timeline.headline(),
     };
-    let data = serde_json::to_string(&data)
-        .map_err(|error| Failure::new(format!("failed to write the spans as JSON: {error}")))?;
+    // It has no map with keys that JSON could not hold.
+    let data = serde_json::to_string(&data).unwrap_or_default();
     let style = format!("{}{STYLE}", palette());
     let policy = format!(
         "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'",
-        hash(SCRIPT),
-        hash(&style)
+        csp_hash(SCRIPT),
+        csp_hash(&style)
     );
     // In the order of their places: what has been filled in is not looked at again.
-    let title = markup(&format!("{} · timeline", headline(timeline).join(" · ")));
+    let title = escape(&format!("{} · timeline", timeline.headline().join(" · ")));
     let filled = [
         ("{{policy}}", policy.as_str()),
         ("{{title}}", &title),
         ("{{style}}", &style),
-        ("{{data}}", &json(&data)),
+        ("{{data}}", &escape_json(&data)),
         ("{{script}}", SCRIPT),
     ];
     let mut page = String::with_capacity(PAGE.len() + data.len() + style.len() + SCRIPT.len());
@@ -68,11 +63,7 @@ pub(super) fn draw(timeline: &Timeline) -> Result<String, Failure> {
         rest = after;
     }
     page.push_str(rest);
-    Ok(page)
-}
-
-fn hash(text: &str) -> String {
-    format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
+    page
 }
 
 /// The colours as variables, by day and by night.

@@ -1,7 +1,6 @@
 //! Our folders, the space in them, who holds a session, and hooks that were left in settings.
 
-use super::{Finding, Level};
-use crate::env::Env;
+use super::{CheckFinding, CheckLevel};
 use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, access};
 use std::collections::BTreeSet;
@@ -16,20 +15,15 @@ const NEEDED_BYTES: u64 = 100 << 20;
 /// Below this a long night of runs may fill the disk.
 const COMFORTABLE_BYTES: u64 = 1 << 30;
 
-/// Findings about folders, space and leases.
-pub(super) fn look(env: &Env) -> Vec<Finding> {
-    let state = match env.state() {
-        Ok(state) => state,
-        Err(failure) => {
-            return vec![
-                Finding::new("logs", Level::Broken, failure.text())
-                    .fix("set HOME or STABLEHAND_HOME"),
-            ];
-        }
+/// Checks folders, space, leases and leftover hooks.
+pub(super) fn check(state: Option<&Path>) -> Vec<CheckFinding> {
+    let Some(state) = state else {
+        let text = "HOME is not set, so there is no place for logs";
+        let finding = CheckFinding::new("logs", CheckLevel::Broken, text);
+        return vec![finding.fix("set HOME or STABLEHAND_HOME")];
     };
-    let mut findings =
-        vec![logs(&state.join("logs")), space(&state), leases(&state.join("leases"))];
-    findings.extend(hooks(&state));
+    let mut findings = vec![logs(&state.join("logs")), space(state), leases(&state.join("leases"))];
+    findings.extend(hooks(state));
     findings
 }
 
@@ -38,32 +32,32 @@ fn existing(path: &Path) -> Option<PathBuf> {
     path.ancestors().find(|folder| folder.exists()).map(Path::to_owned)
 }
 
-/// Settings files that a killed run has left changed: they are put right here and now.
-fn hooks(state: &Path) -> Vec<Finding> {
-    let repaired = stablehand::hooks::repair(state);
+/// Repairs settings files that a killed run has left changed.
+fn hooks(state: &Path) -> Vec<CheckFinding> {
+    let repaired = crate::hooks::repair(state);
     if repaired.is_empty() {
-        return vec![Finding::ok("hooks", "no run has left its hooks in a settings file")];
+        return vec![CheckFinding::ok("hooks", "no run has left its hooks in a settings file")];
     }
-    let finding = |one: &stablehand::hooks::Repaired| {
-        let text = crate::hooks::repair_words(one);
+    let finding = |one: &crate::hooks::Repaired| {
+        let text = one.to_string();
         match &one.result {
-            Ok(_) => Finding::new("hooks", Level::Note, text),
-            Err(_) => Finding::new("hooks", Level::Warning, text)
+            Ok(_) => CheckFinding::new("hooks", CheckLevel::Note, text),
+            Err(_) => CheckFinding::new("hooks", CheckLevel::Warning, text)
                 .fix("mend the file, then run `stablehand hooks status`"),
         }
     };
     repaired.iter().map(finding).collect()
 }
 
-fn logs(folder: &Path) -> Finding {
+fn logs(folder: &Path) -> CheckFinding {
     let shown = folder.display();
-    let failed = |text: String| Finding::new("logs", Level::Broken, text);
+    let failed = |text: String| CheckFinding::new("logs", CheckLevel::Broken, text);
     let Ok(meta) = fs::metadata(folder) else {
         let may = existing(folder).filter(|above| {
             above.is_dir() && access(above, AccessFlags::W_OK | AccessFlags::X_OK).is_ok()
         });
         return match may {
-            Some(_) => Finding::ok("logs", format!("{shown} will be made by the first run")),
+            Some(_) => CheckFinding::ok("logs", format!("{shown} will be made by the first run")),
             None => failed(format!("{shown} is not there and cannot be made"))
                 .fix("make it yourself, or set STABLEHAND_HOME to a folder that you may write to"),
         };
@@ -78,9 +72,10 @@ fn logs(folder: &Path) -> Finding {
     let mode = meta.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
         let text = format!("{shown} can be entered by others (mode {mode:o})");
-        return Finding::new("logs", Level::Warning, text).fix(format!("chmod 700 {shown}"));
+        return CheckFinding::new("logs", CheckLevel::Warning, text)
+            .fix(format!("chmod 700 {shown}"));
     }
-    Finding::ok("logs", format!("{shown} is writable and private"))
+    CheckFinding::ok("logs", format!("{shown} is writable and private"))
 }
 
 fn try_to_write(folder: &Path) -> io::Result<()> {
@@ -90,10 +85,14 @@ fn try_to_write(folder: &Path) -> io::Result<()> {
     fs::remove_file(&path).and(written)
 }
 
-fn space(state: &Path) -> Finding {
+fn space(state: &Path) -> CheckFinding {
     let found = existing(state).and_then(|folder| statvfs(&folder).ok());
     let Some(disk) = found else {
-        return Finding::new("disk", Level::Note, "how much room there is could not be learnt");
+        return CheckFinding::new(
+            "disk",
+            CheckLevel::Note,
+            "how much room there is could not be learnt",
+        );
     };
     #[cfg_attr(
         target_os = "linux",
@@ -104,21 +103,23 @@ fn space(state: &Path) -> Finding {
     judge_space(available)
 }
 
-fn judge_space(bytes: u64) -> Finding {
+fn judge_space(bytes: u64) -> CheckFinding {
     let gib = bytes as f64 / f64::from(1 << 30);
     let text = format!("{gib:.1} GiB free for logs");
     let fix = "make room, or set STABLEHAND_HOME to a folder on another disk";
     match bytes {
         ..NEEDED_BYTES => {
             let text = format!("{} MiB free for logs", bytes >> 20);
-            Finding::new("disk", Level::Broken, text).fix(fix)
+            CheckFinding::new("disk", CheckLevel::Broken, text).fix(fix)
         }
-        NEEDED_BYTES..COMFORTABLE_BYTES => Finding::new("disk", Level::Warning, text).fix(fix),
-        _ => Finding::ok("disk", text),
+        NEEDED_BYTES..COMFORTABLE_BYTES => {
+            CheckFinding::new("disk", CheckLevel::Warning, text).fix(fix)
+        }
+        _ => CheckFinding::ok("disk", text),
     }
 }
 
-fn leases(folder: &Path) -> Finding {
+fn leases(folder: &Path) -> CheckFinding {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let files: Vec<(u64, String)> = entries
         .filter(|entry| entry.path().extension().is_some_and(|end| end == "lock"))
@@ -147,18 +148,22 @@ fn locked(text: &str) -> BTreeSet<u64> {
     text.lines().filter_map(inode).collect()
 }
 
-fn judge_leases(files: &[(u64, String)], locked: Option<BTreeSet<u64>>) -> Finding {
+fn judge_leases(files: &[(u64, String)], locked: Option<BTreeSet<u64>>) -> CheckFinding {
     let Some(locked) = locked else {
-        return Finding::new("leases", Level::Note, "who holds them cannot be seen on this system");
+        return CheckFinding::new(
+            "leases",
+            CheckLevel::Note,
+            "who holds them cannot be seen on this system",
+        );
     };
     let held: Vec<_> = files.iter().filter(|(inode, _)| locked.contains(inode)).collect();
     let gone = |holder: &&&(u64, String)| !Path::new("/proc").join(&holder.1).exists();
     if let Some((_, holder)) = held.iter().find(gone) {
         let text = format!("a session is held, but process {holder} that took it is gone");
-        return Finding::new("leases", Level::Warning, text)
+        return CheckFinding::new("leases", CheckLevel::Warning, text)
             .fix("stop what that process left behind (`lslocks` shows who has the lock)");
     }
-    Finding::ok(
+    CheckFinding::ok(
         "leases",
         match held.as_slice() {
             [] => "no session is held by a run".to_owned(),
@@ -176,26 +181,26 @@ mod tests {
     fn a_folder_for_logs_is_judged_by_what_can_be_done_with_it() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("logs");
-        assert_eq!(logs(&folder).level, Level::Ok, "it can be made");
+        assert_eq!(logs(&folder).level, CheckLevel::Ok, "it can be made");
         fs::create_dir(&folder).unwrap();
         let mode = |mode| fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
         mode(0o755);
         let open = logs(&folder);
-        assert_eq!(open.level, Level::Warning);
+        assert_eq!(open.level, CheckLevel::Warning);
         assert!(open.fix.unwrap().starts_with("chmod 700 "));
         mode(0o700);
-        assert_eq!(logs(&folder).level, Level::Ok);
+        assert_eq!(logs(&folder).level, CheckLevel::Ok);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left in it");
         fs::remove_dir(&folder).unwrap();
         fs::write(&folder, "").unwrap();
-        assert_eq!(logs(&folder).level, Level::Broken);
-        assert_eq!(logs(&folder.join("below/a/file")).level, Level::Broken);
+        assert_eq!(logs(&folder).level, CheckLevel::Broken);
+        assert_eq!(logs(&folder.join("below/a/file")).level, CheckLevel::Broken);
     }
 
     #[test]
     fn little_space_is_said_before_it_is_none() {
         let levels = [0, NEEDED_BYTES, COMFORTABLE_BYTES].map(|bytes| judge_space(bytes).level);
-        assert_eq!(levels, [Level::Broken, Level::Warning, Level::Ok]);
+        assert_eq!(levels, [CheckLevel::Broken, CheckLevel::Warning, CheckLevel::Ok]);
     }
 
     #[test]
@@ -207,8 +212,8 @@ mod tests {
         let me = std::process::id().to_string();
         let held = BTreeSet::from([12]);
         let judge = |files: &[(u64, String)]| judge_leases(files, Some(held.clone())).level;
-        assert_eq!(judge(&[(12, me.clone()), (14, "1".into())]), Level::Ok);
-        assert_eq!(judge(&[(12, "4194999".into())]), Level::Warning);
-        assert_eq!(judge(&[(14, "4194999".into())]), Level::Ok, "nobody holds it");
+        assert_eq!(judge(&[(12, me.clone()), (14, "1".into())]), CheckLevel::Ok);
+        assert_eq!(judge(&[(12, "4194999".into())]), CheckLevel::Warning);
+        assert_eq!(judge(&[(14, "4194999".into())]), CheckLevel::Ok, "nobody holds it");
     }
 }

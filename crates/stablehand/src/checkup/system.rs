@@ -1,9 +1,10 @@
-//! What the system gives us: adoption of orphans, pipes, descriptors, time, a terminal.
+//! What the system gives us: adoption of orphans, pipes, descriptors, time, a search path.
 
-use super::{Finding, Level};
-use crate::env::Env;
+use super::{CheckFinding, CheckLevel, Checkup};
+use crate::clock::unix_now;
 use nix::sys::resource::{Resource, getrlimit};
-use stablehand::clock::unix_now;
+use std::ffi::OsStr;
+use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 /// A run needs about twenty descriptors; below this it may not get them.
@@ -16,28 +17,30 @@ const COMFORTABLE_FILES: u64 = 256;
 #[cfg(target_os = "linux")]
 const PIPE_BYTES: i32 = 1 << 20;
 
-/// Findings about the system.
-pub(super) fn look(env: &Env) -> Vec<Finding> {
-    vec![orphans(), pipes(), files(), clock(env), terminal(env), path(env)]
+/// Checks the system.
+pub(super) fn check(about: &Checkup) -> Vec<CheckFinding> {
+    vec![orphans(), pipes(), files(), clock(&about.program), path(about.path.as_deref())]
 }
 
 #[cfg(target_os = "linux")]
-fn orphans() -> Finding {
+fn orphans() -> CheckFinding {
     match nix::sys::prctl::get_child_subreaper() {
-        Ok(_) => Finding::ok("orphans", "the system lets the keeper adopt them"),
-        Err(e) => Finding::new("orphans", Level::Broken, format!("they cannot be adopted: {e}"))
-            .fix("a Linux kernel of version 3.4 or newer is needed, and prctl must be allowed"),
+        Ok(_) => CheckFinding::ok("orphans", "the system lets the keeper adopt them"),
+        Err(e) => {
+            CheckFinding::new("orphans", CheckLevel::Broken, format!("they cannot be adopted: {e}"))
+                .fix("a Linux kernel of version 3.4 or newer is needed, and prctl must be allowed")
+        }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn orphans() -> Finding {
+fn orphans() -> CheckFinding {
     let text = "this system has no adoption of orphans; trees are ended with best effort";
-    Finding::new("orphans", Level::Note, text)
+    CheckFinding::new("orphans", CheckLevel::Note, text)
 }
 
 #[cfg(target_os = "linux")]
-fn pipes() -> Finding {
+fn pipes() -> CheckFinding {
     use nix::fcntl::{FcntlArg, fcntl};
     let made = std::io::pipe();
     let size = made.ok().map(|(_reader, writer)| {
@@ -48,84 +51,79 @@ fn pipes() -> Finding {
 }
 
 #[cfg(target_os = "linux")]
-fn judge_pipe(bytes: Option<i32>) -> Finding {
+fn judge_pipe(bytes: Option<i32>) -> CheckFinding {
     match bytes {
-        None => Finding::new("pipes", Level::Broken, "no pipe can be made")
+        None => CheckFinding::new("pipes", CheckLevel::Broken, "no pipe can be made")
             .fix("close programs, or raise the limit of descriptors (ulimit -n)"),
         Some(bytes) if bytes < PIPE_BYTES => {
             let text = format!("a pipe holds {} KiB, 1024 would be better", bytes >> 10);
-            Finding::new("pipes", Level::Warning, text).fix(
+            CheckFinding::new("pipes", CheckLevel::Warning, text).fix(
                 "as root: sysctl fs.pipe-max-size=1048576, and fs.pipe-user-pages-soft=65536 where \
                  many runs go on at once; some agents lose output that their pipe cannot hold",
             )
         }
-        Some(_) => Finding::ok("pipes", "a pipe holds 1 MiB"),
+        Some(_) => CheckFinding::ok("pipes", "a pipe holds 1 MiB"),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn pipes() -> Finding {
-    Finding::new("pipes", Level::Note, "their size cannot be set on this system")
+fn pipes() -> CheckFinding {
+    CheckFinding::new("pipes", CheckLevel::Note, "their size cannot be set on this system")
 }
 
-fn files() -> Finding {
+fn files() -> CheckFinding {
     match getrlimit(Resource::RLIMIT_NOFILE) {
         Ok((soft, hard)) => judge_files(soft, hard),
-        Err(e) => Finding::new("files", Level::Note, format!("the limit is unknown: {e}")),
+        Err(e) => {
+            CheckFinding::new("files", CheckLevel::Note, format!("the limit is unknown: {e}"))
+        }
     }
 }
 
-fn judge_files(soft: u64, hard: u64) -> Finding {
+fn judge_files(soft: u64, hard: u64) -> CheckFinding {
     let text = format!("{soft} may be open at once");
     let fix = format!("ulimit -n {}", hard.min(4096));
     match soft {
-        ..NEEDED_FILES => Finding::new("files", Level::Broken, text).fix(fix),
-        NEEDED_FILES..COMFORTABLE_FILES => Finding::new("files", Level::Warning, text).fix(fix),
-        _ => Finding::ok("files", text),
+        ..NEEDED_FILES => CheckFinding::new("files", CheckLevel::Broken, text).fix(fix),
+        NEEDED_FILES..COMFORTABLE_FILES => {
+            CheckFinding::new("files", CheckLevel::Warning, text).fix(fix)
+        }
+        _ => CheckFinding::ok("files", text),
     }
 }
 
 /// A program cannot be newer than now.
-fn clock(env: &Env) -> Finding {
-    let built = env.program.metadata().and_then(|meta| meta.modified()).ok();
+fn clock(program: &Path) -> CheckFinding {
+    let built = program.metadata().and_then(|meta| meta.modified()).ok();
     let built = built.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     judge_clock(unix_now().0, built.and_then(|since| i64::try_from(since.as_millis()).ok()))
 }
 
-fn judge_clock(now_ms: i64, built_ms: Option<i64>) -> Finding {
+fn judge_clock(now_ms: i64, built_ms: Option<i64>) -> CheckFinding {
     const DAY_MS: i64 = 86_400_000;
     let time = stablehand_core::time::UnixMillis(now_ms).rfc3339();
     match built_ms {
         Some(built) if now_ms.saturating_add(DAY_MS) < built => {
             let text = format!("it is said to be {time}, which is before this program was made");
-            Finding::new("clock", Level::Warning, text)
+            CheckFinding::new("clock", CheckLevel::Warning, text)
                 .fix("set the clock (timedatectl set-ntp true); logins fail with a wrong one")
         }
-        _ => Finding::ok("clock", time),
+        _ => CheckFinding::ok("clock", time),
     }
 }
 
-fn terminal(env: &Env) -> Finding {
-    let kind = std::env::var("TERM").unwrap_or_default();
-    if !env.stdout_is_terminal {
-        return Finding::ok("terminal", "standard output is none: no colours, no status line");
-    }
-    let width = terminal_size::terminal_size().map_or(0, |(width, _)| width.0);
-    if kind.is_empty() || kind == "dumb" {
-        let text = "TERM is not set, or dumb: no status line";
-        return Finding::new("terminal", Level::Note, text).fix("export TERM=xterm-256color");
-    }
-    Finding::ok("terminal", format!("{kind}, {width} columns"))
-}
-
-fn path(env: &Env) -> Finding {
-    match &env.path {
+fn path(path: Option<&OsStr>) -> CheckFinding {
+    match path {
         Some(path) => {
             let folders = std::env::split_paths(path).count();
-            Finding::ok("PATH", format!("{folders} folders are searched for agents"))
+            CheckFinding::ok("PATH", format!("{folders} folders are searched for agents"))
         }
-        None => Finding::new("PATH", Level::Warning, "it is not set, so no agent can be found")
-            .fix("set it, or give --agent-bin"),
+        None => CheckFinding::new(
+            "PATH",
+            CheckLevel::Warning,
+            "it is not set, so no agent can be found",
+        )
+        .fix("set it, or give --agent-bin"),
     }
 }
 
@@ -138,7 +136,7 @@ mod tests {
         let files = [20, 100, 1024].map(|soft| judge_files(soft, 1 << 20));
         assert_eq!(
             files.each_ref().map(|finding| finding.level),
-            [Level::Broken, Level::Warning, Level::Ok]
+            [CheckLevel::Broken, CheckLevel::Warning, CheckLevel::Ok]
         );
         assert_eq!(files[0].fix.as_deref(), Some("ulimit -n 4096"));
     }
@@ -147,14 +145,14 @@ mod tests {
     #[test]
     fn a_small_pipe_is_a_warning_and_none_is_broken() {
         let levels = [None, Some(4096), Some(PIPE_BYTES)].map(|size| judge_pipe(size).level);
-        assert_eq!(levels, [Level::Broken, Level::Warning, Level::Ok]);
+        assert_eq!(levels, [CheckLevel::Broken, CheckLevel::Warning, CheckLevel::Ok]);
     }
 
     #[test]
     fn a_clock_that_is_before_our_own_making_is_wrong() {
         let made = 1_790_000_000_000;
-        assert_eq!(judge_clock(0, Some(made)).level, Level::Warning);
-        assert_eq!(judge_clock(made, Some(made)).level, Level::Ok);
-        assert_eq!(judge_clock(0, None).level, Level::Ok);
+        assert_eq!(judge_clock(0, Some(made)).level, CheckLevel::Warning);
+        assert_eq!(judge_clock(made, Some(made)).level, CheckLevel::Ok);
+        assert_eq!(judge_clock(0, None).level, CheckLevel::Ok);
     }
 }

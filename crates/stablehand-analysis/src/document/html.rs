@@ -3,12 +3,10 @@
 //! Everything that an agent wrote is escaped, and the page forbids by its own policy whatever would
 //! come through all the same: only our style, known by its hash, counts.
 
-use super::super::story::{Did, Entry, Story, What};
-use super::words;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest, Sha256};
-use stablehand::log::Glance;
+use super::{DocumentHead, wording};
+use crate::history::{History, HistoryEntry, HistoryItem, ToolUse};
+use crate::markup::{self, csp_hash};
+use crate::timeline::Tone;
 use stablehand_core::event::{NoticeLevel, SessionEnd, TodoStatus, TurnEnd};
 use stablehand_core::text::plain;
 use std::fmt::Write as _;
@@ -18,44 +16,44 @@ const STYLE: &str = include_str!("page.css");
 /// So much of a prompt is in the table of contents.
 const HEADLINE: usize = 90;
 
-/// The document.
-pub(super) fn document(seen: &Glance, story: &Story) -> String {
-    let title = escaped(&words::title(seen));
-    let hash = STANDARD.encode(Sha256::digest(STYLE.as_bytes()));
+/// Renders the document.
+pub(super) fn document(head: &DocumentHead, history: &History) -> String {
+    let title = escaped(&wording::title(head));
+    let hash = csp_hash(STYLE);
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'\">\n\
+         style-src '{hash}'; base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"referrer\" content=\"no-referrer\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
          <header>\n<h1>{title}</h1>\n<dl>\n"
     );
-    for (name, value) in words::facts(seen, story) {
+    for (name, value) in wording::facts(head, history) {
         let _infallible = writeln!(out, "<dt>{name}</dt><dd>{}</dd>", escaped(&value));
     }
     out.push_str("</dl>\n</header>\n");
-    contents(story, &mut out);
-    for (number, entry) in (1..).zip(&story.entries) {
-        told(number, entry, &mut out);
+    contents(history, &mut out);
+    for (number, entry) in (1..).zip(history.entries()) {
+        entry_of(number, entry, &mut out);
     }
     out.push_str("</main>\n</body>\n</html>\n");
     out
 }
 
 /// Where the prompts are, and what went wrong.
-fn contents(story: &Story, out: &mut String) {
+fn contents(history: &History, out: &mut String) {
     let mut lines = String::new();
-    for (number, entry) in (1..).zip(&story.entries) {
-        let (class, text) = match &entry.what {
-            What::Prompt(text) => ("prompt", text.clone()),
-            What::Judged(why) => ("bad", why.clone()),
-            What::Did(did) if is_bad(did) => {
-                let (name, what, outcome) = words::call(entry).unwrap_or_default();
+    for (number, entry) in (1..).zip(history.entries()) {
+        let (class, text) = match &entry.item {
+            HistoryItem::Prompt(text) => ("prompt", text.clone()),
+            HistoryItem::Verdict(why) => ("bad", why.clone()),
+            HistoryItem::Tool(used) if used.describe_outcome().1 == Tone::Bad => {
+                let (name, what, outcome) = wording::call(entry).unwrap_or_default();
                 ("bad", format!("{name} {what}: {outcome}"))
             }
-            What::Ended { end, by, .. } if *end != SessionEnd::Success => {
-                ("bad", words::end(*end, *by))
+            HistoryItem::RunEnded { end, by, .. } if *end != SessionEnd::Success => {
+                ("bad", wording::end(*end, *by))
             }
             _ => continue,
         };
@@ -74,19 +72,19 @@ fn contents(story: &Story, out: &mut String) {
     }
 }
 
-fn told(number: usize, entry: &Entry, out: &mut String) {
-    let (class, inside) = match &entry.what {
-        What::Began { run, argv } => {
-            let (summary, how) = words::start(run, argv);
+fn entry_of(number: usize, entry: &HistoryEntry, out: &mut String) {
+    let (class, inside) = match &entry.item {
+        HistoryItem::RunStarted { run, argv } => {
+            let (summary, how) = wording::start(run, argv);
             ("run", format!("<h2>Run</h2>{}", fold(summary, &block(&how), "")))
         }
-        What::Prompt(text) => ("prompt", format!("<h3>Prompt</h3>{}", prose(text))),
-        What::Said(text) if text.trim().is_empty() => return,
-        What::Said(text) => ("said", prose(text)),
-        What::Thought(text) if text.trim().is_empty() => return,
-        What::Thought(text) => ("thought", fold("Thinking", &prose(text), "")),
-        What::Did(did) => ("tool", tool(entry, did)),
-        What::Planned { todos, text } => ("plan", {
+        HistoryItem::Prompt(text) => ("prompt", format!("<h3>Prompt</h3>{}", prose(text))),
+        HistoryItem::Message(text) if text.trim().is_empty() => return,
+        HistoryItem::Message(text) => ("said", prose(text)),
+        HistoryItem::Reasoning(text) if text.trim().is_empty() => return,
+        HistoryItem::Reasoning(text) => ("thought", fold("Thinking", &prose(text), "")),
+        HistoryItem::Tool(used) => ("tool", tool(entry, used)),
+        HistoryItem::Plan { todos, text } => ("plan", {
             let mut list = String::from("<h3>Plan</h3><ul>");
             for todo in todos {
                 let class = match todo.status {
@@ -94,7 +92,7 @@ fn told(number: usize, entry: &Entry, out: &mut String) {
                     TodoStatus::InProgress => "now",
                     TodoStatus::Pending | TodoStatus::Cancelled => "",
                 };
-                let mark = words::mark(todo.status);
+                let mark = wording::mark(todo.status);
                 let _infallible = write!(
                     list,
                     "<li class=\"{class}\">{} <small>{mark}</small></li>",
@@ -103,43 +101,45 @@ fn told(number: usize, entry: &Entry, out: &mut String) {
             }
             list + "</ul>" + &text.as_ref().map(|text| prose(text)).unwrap_or_default()
         }),
-        What::Changed { path, diff } => ("tool", {
+        HistoryItem::FileChange { path, diff } => ("tool", {
             let name = format!("Changed <code>{}</code>", escaped(path));
             match diff {
                 Some(diff) => fold_html(&name, &changes(diff), ""),
                 None => format!("<p>{name}</p>"),
             }
         }),
-        What::Delegated(text) => ("note", format!("<p>Another agent: {}</p>", escaped(text))),
-        What::Noted { level, text } => {
+        HistoryItem::SubAgent(text) => ("note", format!("<p>Another agent: {}</p>", escaped(text))),
+        HistoryItem::Notice { level, text } => {
             let class = if *level == NoticeLevel::Error { "note bad" } else { "note" };
             (class, format!("<p>{}</p>", escaped(text)))
         }
-        What::Asked { what, why, answer } => ("asked", {
+        HistoryItem::Approval { what, why, answer } => ("asked", {
             let why = why.as_ref().map(|why| format!(" <small>{}</small>", escaped(why)));
-            let answer = escaped(&words::answer(answer.as_ref()));
+            let answer = escaped(&wording::answer(answer.as_ref()));
             let what = escaped(what);
             format!("<p>Asked: {what}{} <b>{answer}</b></p>", why.unwrap_or_default())
         }),
-        What::Continued { prompt, by } => {
+        HistoryItem::Continuation { prompt, by } => {
             ("prompt", format!("<h3>Told to go on, by {}</h3>{}", escaped(by), prose(prompt)))
         }
-        What::Judged(why) => ("note bad", format!("<p><b>Verdict:</b> {}</p>", escaped(why))),
-        What::Complained(text) => ("stderr", fold("Standard error", &block(text), "")),
-        What::Unread(text) => {
+        HistoryItem::Verdict(why) => {
+            ("note bad", format!("<p><b>Verdict:</b> {}</p>", escaped(why)))
+        }
+        HistoryItem::Stderr(text) => ("stderr", fold("Standard error", &block(text), "")),
+        HistoryItem::Unrecognized(text) => {
             ("note", format!("<p>Not understood: <code>{}</code></p>", escaped(text)))
         }
-        What::Rested { end, usage, duration_ms } => {
+        HistoryItem::TurnEnded { end, usage, duration_ms } => {
             let class = if *end == TurnEnd::Done { "rest" } else { "rest bad" };
-            let text = words::turn(end, usage.as_ref(), *duration_ms);
+            let text = wording::turn(end, usage.as_ref(), *duration_ms);
             (class, format!("<p>Turn over: {}</p>", escaped(&text)))
         }
-        What::Ended { end, by, .. } => {
+        HistoryItem::RunEnded { end, by, .. } => {
             let class = if *end == SessionEnd::Success { "end good" } else { "end bad" };
-            (class, format!("<p>Ended: {}</p>", escaped(&words::end(*end, *by))))
+            (class, format!("<p>Ended: {}</p>", escaped(&wording::end(*end, *by))))
         }
     };
-    let at = words::clock(entry.at);
+    let at = entry.at.time_of_day();
     let _infallible = writeln!(
         out,
         "<section class=\"{class}\" id=\"e{number}\"><a class=\"at\" href=\"#e{number}\">{at}</a>\n\
@@ -147,15 +147,11 @@ fn told(number: usize, entry: &Entry, out: &mut String) {
     );
 }
 
-fn is_bad(did: &Did) -> bool {
-    super::super::tools::outcome(did).1 == crate::manage::Look::Bad
-}
-
-fn tool(entry: &Entry, did: &Did) -> String {
-    let (name, what, outcome) = words::call(entry).unwrap_or_default();
-    let look = match super::super::tools::outcome(did).1 {
-        crate::manage::Look::Good => "good",
-        crate::manage::Look::Bad => "bad",
+fn tool(entry: &HistoryEntry, used: &ToolUse) -> String {
+    let (name, what, outcome) = wording::call(entry).unwrap_or_default();
+    let look = match used.describe_outcome().1 {
+        Tone::Good => "good",
+        Tone::Bad => "bad",
         _ => "warn",
     };
     let what = match what.as_str() {
@@ -168,12 +164,12 @@ fn tool(entry: &Entry, did: &Did) -> String {
         escaped(&outcome)
     );
     let mut inside = String::new();
-    if did.tool.headline().trim().contains('\n') {
-        inside.push_str(&block(did.tool.headline()));
+    if used.tool.headline().trim().contains('\n') {
+        inside.push_str(&block(used.tool.headline()));
     }
-    if let Some(diff) = &did.tool.diff {
+    if let Some(diff) = &used.tool.diff {
         inside.push_str(&changes(diff));
-    } else if let Some(output) = did.tool.output.as_ref().filter(|output| !output.is_empty()) {
+    } else if let Some(output) = used.tool.output.as_ref().filter(|output| !output.is_empty()) {
         inside.push_str(&block(output));
     }
     if inside.is_empty() { format!("<p>{summary}</p>") } else { fold_html(&summary, &inside, "") }
@@ -189,7 +185,7 @@ fn fold_html(summary: &str, inside: &str, open: &str) -> String {
 
 /// Text as it is, in a block.
 fn block(text: &str) -> String {
-    let (text, missing) = words::cut(text);
+    let (text, missing) = wording::cut(text);
     format!("<pre>{}</pre>{}", escaped(&text), missing_line(missing))
 }
 
@@ -199,7 +195,7 @@ fn missing_line(missing: Option<String>) -> String {
 
 /// A diff, each line in its colour.
 fn changes(diff: &str) -> String {
-    let (text, missing) = words::cut(diff);
+    let (text, missing) = wording::cut(diff);
     let mut out = String::from("<pre class=\"diff\">");
     for line in text.lines() {
         let class = match line.chars().next() {
@@ -267,18 +263,7 @@ fn end_paragraph(paragraph: &mut String, out: &mut String) {
 
 /// Text that is nothing but text, between tags and in values.
 fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in plain(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
+    markup::escape(&plain(text))
 }
 
 #[cfg(test)]
