@@ -70,7 +70,9 @@ pub(super) fn find(which: &str, folder: &Path, env: &Env) -> Result<Found, Failu
     }
     let logs = newest_first(folder)?;
     if which == LATEST {
-        return logs.into_iter().next().map(Found::Log).ok_or_else(|| none(folder));
+        // A log that only says that a session was deleted shows nothing.
+        let mut shown = logs.into_iter().filter(|log| !glance(log).is_ok_and(|it| it.deleted));
+        return shown.next().map(Found::Log).ok_or_else(|| none(folder));
     }
     if logs.is_empty() && !folder.join(FILE).is_file() {
         return Err(none(folder));

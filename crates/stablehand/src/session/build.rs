@@ -415,6 +415,12 @@ impl SessionSpec {
         let chosen = SettingsChosen {
             mode: self.request.mode.map(|mode| mode.name().to_owned()),
             model: self.request.model.clone(),
+            workspace: self
+                .request
+                .workspace
+                .as_ref()
+                .and_then(|it| it.to_str())
+                .map(str::to_owned),
         };
         let past = self.past.take();
         let waits_for_prompt = past.is_some();
