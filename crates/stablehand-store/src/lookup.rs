@@ -28,6 +28,8 @@ pub struct LogHead {
     pub title: Option<String>,
     /// When it began.
     pub began: Option<UnixMillis>,
+    /// Whether the log only says that the session was deleted.
+    pub deleted: bool,
 }
 
 /// What an id means.
@@ -124,7 +126,8 @@ pub fn locate(
     let no_logs = || LookupError::NoLogs { folder: folder.to_owned() };
     let mut logs = logs_newest_first(folder)?;
     if which == LATEST {
-        return logs.into_iter().next().map(Located::Log).ok_or_else(no_logs);
+        let is_shown = |log: &PathBuf| !head(log).is_some_and(|head| head.deleted);
+        return logs.into_iter().find(is_shown).map(Located::Log).ok_or_else(no_logs);
     }
     if logs.is_empty() && !folder.join(FILE).is_file() {
         return Err(no_logs());
@@ -196,6 +199,7 @@ impl LookupCandidate {
             agent: Some(run.agent.clone()),
             title: run.title.clone(),
             began: Some(run.started),
+            deleted: false,
         };
         LookupCandidate { id: id.to_owned(), head, place }
     }

@@ -373,12 +373,15 @@ impl Door {
     /// Opens a session under an id. Returns what was open under that id or in that session: the same
     /// session twice would be two workers that both end it.
     fn replace(&self, id: &str, open: Open) -> Vec<Open> {
-        let mut sessions = self.sessions();
-        let key = open.key;
-        let mut before: Vec<Open> =
-            sessions.extract_if(|_, open| open.key == key).map(|(_, open)| open).collect();
-        before.extend(sessions.insert(id.to_owned(), open));
+        let mut before = self.take_open(open.key);
+        before.extend(self.sessions().insert(id.to_owned(), open));
         before
+    }
+
+    /// Takes what is open in a session, under whichever id.
+    fn take_open(&self, key: SessionKey) -> Vec<Open> {
+        let mut sessions = self.sessions();
+        sessions.extract_if(|_, open| open.key == key).map(|(_, open)| open).collect()
     }
 
     fn list(&self, request: &ListSessionsRequest, responder: Responder<ListSessionsResponse>) {
@@ -413,14 +416,14 @@ impl Door {
     }
 
     /// Ends a session and deletes it. Deleting an unknown one is a no-op.
-    fn delete(&self, id: &str, responder: Responder<DeleteSessionResponse>) {
-        let open = self.sessions().remove(id);
-        let (place, id) = (Arc::clone(&self.place), id.to_owned());
+    fn delete(self: &Arc<Self>, id: &str, responder: Responder<DeleteSessionResponse>) {
+        let (door, id) = (Arc::clone(self), id.to_owned());
         aside(responder, move || {
-            open.iter().for_each(part_from);
-            let known = || place.target(&id).map(|target| target.key);
-            if let Some(key) = open.map(|open| open.key).or_else(known) {
-                place.host.delete(key, &actor()).map_err(|error| {
+            let open = door.sessions().get(&id).map(|open| open.key);
+            let known = || door.target(&id).map(|target| target.key);
+            if let Some(key) = open.or_else(known) {
+                door.take_open(key).iter().for_each(part_from);
+                door.host.delete(key, &actor()).map_err(|error| {
                     turn::internal(stablehand::error_chain(&error), serde_json::json!({}))
                 })?;
             }

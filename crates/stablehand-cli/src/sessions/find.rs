@@ -52,8 +52,8 @@ pub(crate) fn log(which: &str, folder: &Path, env: &Env) -> Result<PathBuf, Fail
 /// What is meant, be it a log or not.
 pub(super) fn find(which: &str, folder: &Path, env: &Env) -> Result<Found, Failure> {
     let head = |log: &Path| {
-        let Glance { session, agent, title, began, .. } = glance(log).ok()?;
-        Some(LogHead { session: session.map(|session| session.0), agent, title, began })
+        let Glance { session, agent, title, began, deleted, .. } = glance(log).ok()?;
+        Some(LogHead { session: session.map(|session| session.0), agent, title, began, deleted })
     };
     let budget = Pace::Soon.budget();
     match locate(which, folder, budget, &head, &mut progress(env))? {

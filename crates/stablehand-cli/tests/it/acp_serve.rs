@@ -304,6 +304,7 @@ fn a_session_goes_on_in_another_process_and_its_past_is_told() {
         let listed = &listed["result"]["sessions"];
         assert_eq!(listed[0]["sessionId"], session.as_str(), "{agent}: {listed}");
         assert_eq!(listed[0]["title"], "feed the ponies", "{agent}");
+        assert_eq!(listed[0]["cwd"], json!(env.work()), "{agent}");
         let loaded = editor.go_on("session/load", &session);
         assert!(loaded["result"].is_object(), "{agent}: {loaded}");
         let asked = editor.updates("user_message_chunk");

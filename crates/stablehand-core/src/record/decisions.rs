@@ -168,7 +168,7 @@ decision_records! {
     IndexBehind(Remark) = "index_behind", Debug;
     /// What was read was compared with what was written and logged.
     Verified = "verified", Info;
-    /// The session has a mode or a model that somebody chose.
+    /// The session has a mode, a model or a folder that somebody chose.
     SettingsChosen = "settings_chosen", Debug;
     /// Somebody deleted the session: it is no longer listed or opened. Its logs stay.
     SessionDeleted = "session_deleted", Info;

@@ -29,7 +29,7 @@ pub struct Summary {
     pub program: Option<PathBuf>,
     /// The folder that it works in.
     pub workspace: Option<PathBuf>,
-    /// The mode and the model that were chosen for it.
+    /// What was chosen for it.
     pub chosen: SettingsChosen,
     /// The beginning of its first prompt.
     pub title: Option<String>,

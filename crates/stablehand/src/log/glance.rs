@@ -63,7 +63,7 @@ pub struct Glance {
     pub program: Option<PathBuf>,
     /// The folder that it worked in.
     pub cwd: Option<String>,
-    /// The mode and the model that were chosen for it.
+    /// What was chosen for it.
     pub chosen: SettingsChosen,
     /// Whether it says that the session was deleted.
     pub deleted: bool,
@@ -204,8 +204,9 @@ impl Glance {
             line.clear();
         }
         self.title = self.title.take().or_else(|| title(&said));
-        // Where we started it counts for more than where it says that it is.
-        self.cwd = started_in.or(self.cwd.take());
+        // Where it was told to work counts for more than where we started it, and that for more than
+        // where it says that it is.
+        self.cwd = self.chosen.workspace.clone().or(started_in).or(self.cwd.take());
         Ok(resumed)
     }
 

@@ -77,6 +77,12 @@ impl SessionSpec {
         let chosen = SettingsChosen {
             mode: self.request.mode.map(|mode| mode.name().to_owned()),
             model: self.request.model.clone(),
+            workspace: self
+                .request
+                .workspace
+                .as_ref()
+                .and_then(|folder| folder.to_str())
+                .map(str::to_owned),
         };
         let redaction = self.redaction.take();
         let options = LogOptions {

@@ -41,7 +41,7 @@ impl Settings {
     /// What is chosen, by name.
     pub(super) fn chosen(&self) -> SettingsChosen {
         let mode = self.mode.map(|mode| mode.name().to_owned());
-        SettingsChosen { mode, model: self.model.clone() }
+        SettingsChosen { mode, model: self.model.clone(), workspace: None }
     }
 
     /// The agent told its models.

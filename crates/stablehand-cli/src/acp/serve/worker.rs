@@ -249,6 +249,8 @@ impl Worker {
         let refused = |why: Refused| internal(why.to_string(), json!({}));
         match host.prompt(key, prompt.clone(), actor()) {
             Err(Refused::NoSession | Refused::Over) => {
+                // One that takes no prompt any more may take a moment to be over.
+                host.close(key);
                 self.open()?;
                 self.house.host.prompt(key, prompt, actor()).map_err(refused)
             }

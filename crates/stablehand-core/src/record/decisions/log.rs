@@ -55,6 +55,9 @@ pub struct SettingsChosen {
     /// The model, as the agent names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The folder to work in. An agent may be started in another one and told this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
 }
 
 /// Who deleted a session.
