@@ -194,8 +194,8 @@ fn a_session_that_was_deleted_is_gone_for_editors_and_its_logs_stay() {
     let deleted: Vec<_> = logs.iter().flat_map(|log| log.all("session_deleted")).collect();
     assert_eq!(deleted.len(), 1);
     assert_eq!((&deleted[0]["by"], &deleted[0]["via"]), (&"person".into(), &"acp".into()));
-    let shown = env.stablehand("sessions").args(["show", "latest"]);
-    let shown = shown.flag("--log-dir", env.log_dir()).finish();
+    let folder = env.log_dir().display().to_string();
+    let shown = env.stablehand("sessions").args(["show", "latest", "--log-dir", &folder]).finish();
     assert!(shown.stdout_text().contains("feed the ponies"), "{}", shown.stdout_text());
     assert!(logs.iter().any(|log| !log.all("turn_started").is_empty()));
 }
