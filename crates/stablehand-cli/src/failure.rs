@@ -91,40 +91,25 @@ impl From<LogError> for Failure {
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Self {
         let failure = Failure::new(chain(&error));
-        match error {
+        let hint = match &error {
             PlanError::NotFound { .. } => {
-                failure.hint("install it, or say where it is with --agent-bin")
+                return failure.hint("install it, or say where it is with --agent-bin");
             }
-            PlanError::NoSuchMode { ref has, .. } if has.is_empty() => {
-                Failure { code: USAGE, ..failure }.hint("it has none; leave --mode out")
+            PlanError::NoSuchMode { has, .. } if has.is_empty() => {
+                "it has none; leave --mode out".to_owned()
             }
-            PlanError::NoSuchMode { ref has, .. } => {
-                let hint = format!("it has: {has}");
-                Failure { code: USAGE, ..failure }.hint(hint)
-            }
-            PlanError::NotTwoWay { ref able, .. } => {
-                let hint = format!("these can: {able}");
-                Failure { code: USAGE, ..failure }.hint(hint)
-            }
-            PlanError::NoAcp { ref able, .. } => {
-                let hint = format!("these do: {able}");
-                Failure { code: USAGE, ..failure }.hint(hint)
-            }
-            PlanError::OnlyAcp { .. } => {
-                Failure { code: USAGE, ..failure }.hint("leave out --transport")
-            }
-            PlanError::FolderNotText { .. } => {
-                Failure { code: USAGE, ..failure }.hint("rename the folder, or work in another")
-            }
+            PlanError::NoSuchMode { has, .. } => format!("it has: {has}"),
+            PlanError::NotTwoWay { able, .. } => format!("these can: {able}"),
+            PlanError::NoAcp { able, .. } => format!("these do: {able}"),
+            PlanError::OnlyAcp { .. } => "leave out --transport".to_owned(),
+            PlanError::FolderNotText { .. } => "rename the folder, or work in another".to_owned(),
             PlanError::NoLatest { .. } => {
-                let hint = "name the session with --resume; `stablehand sessions ls` lists them";
-                Failure { code: USAGE, ..failure }.hint(hint)
+                "name the session with --resume; `stablehand sessions ls` lists them".to_owned()
             }
-            PlanError::UnsafeSession { .. } => {
-                Failure { code: USAGE, ..failure }.hint("give the id that the agent printed")
-            }
-            _ => failure,
-        }
+            PlanError::UnsafeSession { .. } => "give the id that the agent printed".to_owned(),
+            _ => return failure,
+        };
+        Failure { code: USAGE, ..failure }.hint(hint)
     }
 }
 

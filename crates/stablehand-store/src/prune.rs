@@ -5,9 +5,8 @@
 //! log of ours is never touched.
 
 use crate::StoreError;
-use crate::query::{IsWritten, LogFile, is_failure};
+use crate::query::{IsWritten, LogFile, LogRun, is_failure, lossy_path};
 use serde::Serialize;
-use serde::ser::{SerializeStruct as _, Serializer};
 use stablehand_core::record::{DecisionRecord, Record};
 use stablehand_core::time::{UnixMillis, as_rfc3339};
 use std::collections::HashMap;
@@ -20,20 +19,27 @@ use std::time::{Duration, UNIX_EPOCH};
 const FIRST_RECORD: u64 = 64 << 10;
 
 /// What is known of a file in the folder of the logs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct PruneCandidate {
     /// The file.
+    #[serde(rename = "log", serialize_with = "lossy_path")]
     pub path: PathBuf,
     /// Its size.
     pub bytes: u64,
-    /// When it was last written to.
-    pub changed: UnixMillis,
+    /// When something last happened in it, by its records or by the file: the later.
+    #[serde(rename = "last_at", with = "as_rfc3339")]
+    pub last: UnixMillis,
+    /// The runs in it that the index knows.
+    pub runs: Vec<LogRun>,
+    /// Whether the index knows it.
+    #[serde(skip)]
+    pub is_indexed: bool,
     /// Whether it begins as our logs do.
+    #[serde(skip)]
     pub is_ours: bool,
     /// Whether a process writes it.
+    #[serde(skip)]
     pub is_written: bool,
-    /// What the index knows about it.
-    pub log: Option<LogFile>,
 }
 
 /// Which logs are to be removed.
@@ -78,12 +84,22 @@ impl KeepReason {
 }
 
 /// Which logs are removed and which are kept.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub struct PrunePlan {
     /// To be removed, or removed; the oldest first.
     pub removed: Vec<PruneCandidate>,
-    /// Kept, each with the reason.
-    pub kept: Vec<(PruneCandidate, KeepReason)>,
+    /// Kept.
+    pub kept: Vec<KeptLog>,
+}
+
+/// A log that is kept.
+#[derive(Clone, Debug, Serialize)]
+pub struct KeptLog {
+    /// The log.
+    #[serde(flatten)]
+    pub log: PruneCandidate,
+    /// Why it is kept.
+    pub reason: KeepReason,
 }
 
 impl PruneCandidate {
@@ -107,23 +123,29 @@ impl PruneCandidate {
             let Ok(about) = path.symlink_metadata() else { continue };
             let changed = about.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
             let changed = changed.and_then(|since| i64::try_from(since.as_millis()).ok());
+            let changed = UnixMillis(changed.unwrap_or(i64::MAX));
             let is_ours = about.is_file() && is_log(&path);
+            let log = indexed.remove(&path);
             found.push(PruneCandidate {
-                bytes: about.len(),
-                changed: UnixMillis(changed.unwrap_or(i64::MAX)),
-                is_written: is_ours && is_written(&path),
                 is_ours,
-                log: indexed.remove(&path),
-                path,
+                is_written: is_ours && is_written(&path),
+                ..PruneCandidate::new(path, about.len(), changed, log)
             });
         }
         Ok(found)
     }
 
-    /// Returns when something last happened in it, by its records or by the file: the later.
-    pub fn last(&self) -> UnixMillis {
-        let told = self.log.as_ref().and_then(|log| log.last);
-        told.map_or(self.changed, |told| told.max(self.changed))
+    /// A log of ours that nobody writes, which was changed then, and what the index knows of it.
+    fn new(path: PathBuf, bytes: u64, changed: UnixMillis, log: Option<LogFile>) -> PruneCandidate {
+        PruneCandidate {
+            path,
+            bytes,
+            last: log.as_ref().and_then(|log| log.last).map_or(changed, |last| last.max(changed)),
+            is_indexed: log.is_some(),
+            runs: log.map(|log| log.runs).unwrap_or_default(),
+            is_ours: true,
+            is_written: false,
+        }
     }
 
     /// Returns why it is kept whatever its age, if so.
@@ -134,9 +156,11 @@ impl PruneCandidate {
         if self.is_written {
             return Some(KeepReason::Running);
         }
-        let Some(log) = &self.log else { return Some(KeepReason::Unknown) };
+        if !self.is_indexed {
+            return Some(KeepReason::Unknown);
+        }
         let went_wrong = |outcome: &Option<String>| outcome.as_deref().is_none_or(is_failure);
-        let failed = log.runs.iter().any(|run| went_wrong(&run.outcome));
+        let failed = self.runs.iter().any(|run| went_wrong(&run.outcome));
         (failed && !rules.also_failed).then_some(KeepReason::Failed)
     }
 }
@@ -160,8 +184,7 @@ impl PrunePlan {
 
     /// Returns how many bytes of our own logs are kept.
     pub fn kept_bytes(&self) -> u64 {
-        let ours = self.kept.iter().filter(|(log, _)| log.is_ours);
-        ours.map(|(log, _)| log.bytes).sum()
+        self.kept.iter().filter(|it| it.log.is_ours).map(|it| it.log.bytes).sum()
     }
 
     /// Removes the logs with `remove`. One that cannot be removed, or that a process writes after all,
@@ -174,14 +197,14 @@ impl PrunePlan {
         let mut failures = Vec::new();
         for log in std::mem::take(&mut self.removed) {
             if is_written(&log.path) {
-                self.kept.push((log, KeepReason::Running));
+                self.kept.push(KeptLog { log, reason: KeepReason::Running });
                 continue;
             }
             match remove(&log.path) {
                 Ok(()) => self.removed.push(log),
                 Err(error) => {
                     failures.push((log.path.clone(), error));
-                    self.kept.push((log, KeepReason::Stuck));
+                    self.kept.push(KeptLog { log, reason: KeepReason::Stuck });
                 }
             }
         }
@@ -191,79 +214,29 @@ impl PrunePlan {
 
 /// Decides which logs are removed.
 pub fn plan(mut logs: Vec<PruneCandidate>, rules: &PruneRules, now: UnixMillis) -> PrunePlan {
-    logs.sort_by(|a, b| a.last().cmp(&b.last()).then_with(|| a.path.cmp(&b.path)));
+    logs.sort_by(|a, b| a.last.cmp(&b.last).then_with(|| a.path.cmp(&b.path)));
     let mut left: u64 = logs.iter().filter(|it| it.is_ours).map(|it| it.bytes).sum();
     let mut plan = PrunePlan::default();
-    for it in logs {
-        if let Some(reason) = it.protection(rules) {
-            plan.kept.push((it, reason));
+    for log in logs {
+        if let Some(reason) = log.protection(rules) {
+            plan.kept.push(KeptLog { log, reason });
             continue;
         }
-        let is_old = rules.older_than.is_some_and(|age| now.since(it.last()) > age);
+        let is_old = rules.older_than.is_some_and(|age| now.since(log.last) > age);
         let is_too_much = rules.max_bytes.is_some_and(|most| left > most);
         if is_old || is_too_much {
-            left -= it.bytes;
-            plan.removed.push(it);
+            left -= log.bytes;
+            plan.removed.push(log);
         } else {
-            plan.kept.push((it, KeepReason::Recent));
+            plan.kept.push(KeptLog { log, reason: KeepReason::Recent });
         }
     }
     plan
 }
 
-/// A log in the JSON form of a plan. Its names are kept.
-#[derive(Serialize)]
-struct LogObject<'a> {
-    log: std::borrow::Cow<'a, str>,
-    bytes: u64,
-    #[serde(with = "as_rfc3339")]
-    last_at: UnixMillis,
-    runs: Vec<RunObject<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<KeepReason>,
-}
-
-#[derive(Serialize)]
-struct RunObject<'a> {
-    agent: &'a str,
-    id: &'a str,
-    outcome: Option<&'a str>,
-}
-
-impl<'a> LogObject<'a> {
-    fn new(it: &'a PruneCandidate, reason: Option<KeepReason>) -> LogObject<'a> {
-        let runs = it.log.iter().flat_map(|log| &log.runs).map(|run| RunObject {
-            agent: &run.agent,
-            id: &run.chat,
-            outcome: run.outcome.as_deref(),
-        });
-        LogObject {
-            log: it.path.to_string_lossy(),
-            bytes: it.bytes,
-            last_at: it.last(),
-            runs: runs.collect(),
-            reason,
-        }
-    }
-}
-
-impl Serialize for PrunePlan {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let removed = self.removed.iter().map(|it| LogObject::new(it, None));
-        let kept = self.kept.iter().map(|(it, reason)| LogObject::new(it, Some(*reason)));
-        let mut object = to.serialize_struct("PrunePlan", 4)?;
-        object.serialize_field("removed", &removed.collect::<Vec<_>>())?;
-        object.serialize_field("kept", &kept.collect::<Vec<_>>())?;
-        object.serialize_field("freed_bytes", &self.freed_bytes())?;
-        object.serialize_field("kept_bytes", &self.kept_bytes())?;
-        object.end()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::LogRun;
 
     const DAY: i64 = 86_400_000;
 
@@ -275,21 +248,12 @@ mod tests {
             outcome: outcome.map(str::to_owned),
         });
         let log = LogFile { runs: runs.collect(), ..LogFile::default() };
-        PruneCandidate {
-            path: name.into(),
-            bytes: 10,
-            changed: UnixMillis((100 - days_old) * DAY),
-            is_ours: true,
-            is_written: false,
-            log: Some(log),
-        }
+        PruneCandidate::new(name.into(), 10, UnixMillis((100 - days_old) * DAY), Some(log))
     }
 
     fn names(plan: &PrunePlan) -> (Vec<String>, Vec<String>) {
         let name = |it: &PruneCandidate| it.path.display().to_string();
-        let stay = |(it, why): &(PruneCandidate, KeepReason)| {
-            format!("{}: {why:?}", name(it)).to_lowercase()
-        };
+        let stay = |it: &KeptLog| format!("{}: {:?}", name(&it.log), it.reason).to_lowercase();
         (plan.removed.iter().map(name).collect(), plan.kept.iter().map(stay).collect())
     }
 
@@ -304,7 +268,7 @@ mod tests {
                 known("stopped", 10, &[Some("interrupted")]),
                 PruneCandidate { is_written: true, ..known("on", 20, &[None]) },
                 PruneCandidate { is_ours: false, ..known("foreign", 20, &[Some("success")]) },
-                PruneCandidate { log: None, ..known("unknown", 20, &[]) },
+                PruneCandidate { is_indexed: false, ..known("unknown", 20, &[]) },
                 known("empty", 30, &[]),
             ]
         };
@@ -343,10 +307,9 @@ mod tests {
 
     #[test]
     fn what_its_records_say_counts_as_well() {
-        let mut it = known("a", 9, &[Some("success")]);
-        if let Some(log) = &mut it.log {
-            log.last = Some(UnixMillis(99 * DAY));
-        }
+        let runs = known("a", 9, &[Some("success")]).runs;
+        let log = LogFile { runs, last: Some(UnixMillis(99 * DAY)), ..LogFile::default() };
+        let it = PruneCandidate::new("a".into(), 10, UnixMillis(91 * DAY), Some(log));
         let week = Some(Duration::from_hours(7 * 24));
         let rules = PruneRules { older_than: week, max_bytes: None, also_failed: false };
         assert_eq!(names(&plan(vec![it], &rules, UnixMillis(100 * DAY))).1, ["a: recent"]);

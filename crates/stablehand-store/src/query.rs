@@ -20,6 +20,7 @@ mod terms;
 pub use logs::{LogFile, LogRun};
 pub use named::Named;
 pub use objects::SessionObject;
+pub(crate) use objects::lossy_path;
 pub use outcome::{is_failure, outcome_words, outcomes_named};
 pub use search::{Count, Found, FoundSession, Match, MatchedTool, Order, Search};
 pub use sessions::{Brief, Session, Spent};

@@ -13,74 +13,62 @@ pub(super) struct Colour {
     pub(super) ink: &'static str,
 }
 
-/// A strong colour: white is written on it by day, and black by night.
-const fn strong(
-    class: &'static str,
-    title: &'static str,
-    day: &'static str,
-    night: &'static str,
-) -> Colour {
-    Colour { class, title, day, night, ink: "on-strong" }
-}
+/// What is written on a strong colour: white by day, black by night.
+const STRONG: &str = "on-strong";
 
-/// A faint colour: written on as on the background.
-const fn faint(
-    class: &'static str,
-    title: &'static str,
-    day: &'static str,
-    night: &'static str,
-) -> Colour {
-    Colour { class, title, day, night, ink: "ink" }
-}
+/// What is written on a faint colour: the same as on the background.
+const FAINT: &str = "ink";
 
-/// A bright colour: black by day and by night.
-const fn bright(
+/// What is written on a bright colour: black by day and by night.
+const BRIGHT: &str = "black";
+
+const fn colour(
+    ink: &'static str,
     class: &'static str,
     title: &'static str,
-    day: &'static str,
-    night: &'static str,
+    (day, night): (&'static str, &'static str),
 ) -> Colour {
-    Colour { class, title, day, night, ink: "black" }
+    Colour { class, title, day, night, ink }
 }
 
 /// All colours of spans, in the order of the legend.
 pub(super) const SPANS: [Colour; 24] = [
-    faint("thinking", "thinking", "#cdbdf0", "#5d4d88"),
-    strong("text", "text", "#4a5468", "#c3cad8"),
-    strong("execute", "command", "#3f74d8", "#6a9bf4"),
-    strong("read", "read", "#23877a", "#4fbfae"),
-    strong("search", "search", "#5c8a1e", "#98c956"),
-    strong("edit", "edit", "#b06c0a", "#e5a850"),
-    strong("fetch", "fetch", "#8a5ad1", "#b08df2"),
-    strong("other", "other tool", "#6f7b91", "#8d99b0"),
-    strong("agent", "other agent", "#c8477f", "#f083b3"),
-    strong("failed", "failed", "#d03838", "#f0706c"),
-    bright("refused", "refused", "#f2b824", "#f0c74a"),
-    bright("question", "question", "#f7d774", "#d9b14a"),
-    strong("hook", "hook", "#94795a", "#bda688"),
-    strong("note", "note", "#6b7d95", "#93a4bb"),
-    strong("retry", "retry", "#d9621b", "#f79c5c"),
-    faint("silence", "silence", "#a8a296", "#6f7480"),
-    faint("run", "run", "#e6e8ee", "#2b313d"),
-    faint("turn", "turn", "#dbe3f4", "#2c3850"),
-    faint("broken", "broken off", "#f7d6d3", "#552a2b"),
-    faint("calm", "working", "#d9eade", "#284034"),
-    faint("busy", "in a tool", "#d5e3f8", "#24395c"),
-    faint("patient", "starting, waiting, ending", "#ebe9e4", "#2f3136"),
-    faint("quiet", "quiet", "#f6e3b4", "#584a23"),
-    strong("stop", "stop or verdict", "#b3261e", "#ff8a80"),
+    colour(FAINT, "thinking", "thinking", ("#cdbdf0", "#5d4d88")),
+    colour(STRONG, "text", "text", ("#4a5468", "#c3cad8")),
+    colour(STRONG, "execute", "command", ("#3f74d8", "#6a9bf4")),
+    colour(STRONG, "read", "read", ("#23877a", "#4fbfae")),
+    colour(STRONG, "search", "search", ("#5c8a1e", "#98c956")),
+    colour(STRONG, "edit", "edit", ("#b06c0a", "#e5a850")),
+    colour(STRONG, "fetch", "fetch", ("#8a5ad1", "#b08df2")),
+    colour(STRONG, "other", "other tool", ("#6f7b91", "#8d99b0")),
+    colour(STRONG, "agent", "other agent", ("#c8477f", "#f083b3")),
+    colour(STRONG, "failed", "failed", ("#d03838", "#f0706c")),
+    colour(BRIGHT, "refused", "refused", ("#f2b824", "#f0c74a")),
+    colour(BRIGHT, "question", "question", ("#f7d774", "#d9b14a")),
+    colour(STRONG, "hook", "hook", ("#94795a", "#bda688")),
+    colour(STRONG, "note", "note", ("#6b7d95", "#93a4bb")),
+    colour(STRONG, "retry", "retry", ("#d9621b", "#f79c5c")),
+    colour(FAINT, "silence", "silence", ("#a8a296", "#6f7480")),
+    colour(FAINT, "run", "run", ("#e6e8ee", "#2b313d")),
+    colour(FAINT, "turn", "turn", ("#dbe3f4", "#2c3850")),
+    colour(FAINT, "broken", "broken off", ("#f7d6d3", "#552a2b")),
+    colour(FAINT, "calm", "working", ("#d9eade", "#284034")),
+    colour(FAINT, "busy", "in a tool", ("#d5e3f8", "#24395c")),
+    colour(FAINT, "patient", "starting, waiting, ending", ("#ebe9e4", "#2f3136")),
+    colour(FAINT, "quiet", "quiet", ("#f6e3b4", "#584a23")),
+    colour(STRONG, "stop", "stop or verdict", ("#b3261e", "#ff8a80")),
 ];
 
 /// The colours of everything else: background, text, what is less important, lines.
 pub(super) const AROUND: [Colour; 8] = [
-    faint("bg", "", "#fdfdfc", "#14171c"),
-    faint("ink", "", "#20242c", "#e8eaef"),
-    faint("dim", "", "#5f6673", "#99a1b0"),
-    faint("line", "", "#e3e4e8", "#272c35"),
-    faint("band", "", "#f5f5f6", "#1b1f27"),
-    faint("on-strong", "", "#ffffff", "#10131a"),
-    faint("black", "", "#1c1f26", "#10131a"),
-    faint("accent", "", "#3f74d8", "#6a9bf4"),
+    colour(FAINT, "bg", "", ("#fdfdfc", "#14171c")),
+    colour(FAINT, "ink", "", ("#20242c", "#e8eaef")),
+    colour(FAINT, "dim", "", ("#5f6673", "#99a1b0")),
+    colour(FAINT, "line", "", ("#e3e4e8", "#272c35")),
+    colour(FAINT, "band", "", ("#f5f5f6", "#1b1f27")),
+    colour(FAINT, "on-strong", "", ("#ffffff", "#10131a")),
+    colour(FAINT, "black", "", ("#1c1f26", "#10131a")),
+    colour(FAINT, "accent", "", ("#3f74d8", "#6a9bf4")),
 ];
 
 /// The place of a span's colour in [`SPANS`].

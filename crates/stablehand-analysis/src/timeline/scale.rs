@@ -1,43 +1,20 @@
 //! The axis: where its marks stand and what is written at them.
 
-/// Steps between two marks, in milliseconds.
-const STEPS: [u64; 29] = [
-    1,
-    2,
-    5,
-    10,
-    20,
-    50,
-    100,
-    200,
-    500,
-    1_000,
-    2_000,
-    5_000,
-    10_000,
-    15_000,
-    30_000,
-    60_000,
-    120_000,
-    300_000,
-    600_000,
-    900_000,
-    1_800_000,
-    3_600_000,
-    7_200_000,
-    10_800_000,
-    21_600_000,
-    43_200_000,
-    86_400_000,
-    172_800_000,
-    432_000_000,
+/// Steps between two marks within a second, in milliseconds.
+const MILLISECONDS: [u64; 9] = [1, 2, 5, 10, 20, 50, 100, 200, 500];
+
+/// Longer steps, in seconds.
+const SECONDS: [u64; 20] = [
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200,
+    86_400, 172_800, 432_000,
 ];
 
 /// Returns the smallest step, in milliseconds, with no more than `most` marks.
 pub fn step(length_ms: u64, most: usize) -> u64 {
     let least = length_ms.div_ceil(most.max(1) as u64).max(1);
-    let longest = STEPS[STEPS.len() - 1];
-    STEPS.into_iter().find(|step| *step >= least).unwrap_or(least.div_ceil(longest) * longest)
+    let longest = SECONDS[SECONDS.len() - 1] * 1000;
+    let mut steps = MILLISECONDS.into_iter().chain(SECONDS.map(|seconds| seconds * 1000));
+    steps.find(|step| *step >= least).unwrap_or(least.div_ceil(longest) * longest)
 }
 
 /// Returns what is written at a mark, given the step: no more than is needed.

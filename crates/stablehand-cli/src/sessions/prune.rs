@@ -55,6 +55,8 @@ struct Pruned<'a> {
     dry_run: bool,
     #[serde(flatten)]
     plan: &'a PrunePlan,
+    freed_bytes: u64,
+    kept_bytes: u64,
 }
 
 /// Runs it.
@@ -82,7 +84,12 @@ pub(super) fn main(args: &PruneArgs) -> Result<u8, Failure> {
         fresh::ask(&env, &folder, Pace::Thorough, |_| Ok(()))?;
     }
     if args.json {
-        return output::print_json(&Pruned { dry_run: args.dry_run, plan: &plan });
+        return output::print_json(&Pruned {
+            dry_run: args.dry_run,
+            plan: &plan,
+            freed_bytes: plan.freed_bytes(),
+            kept_bytes: plan.kept_bytes(),
+        });
     }
     output::print(&text(&plan, args, &env, &clock))
 }
@@ -110,12 +117,12 @@ fn text(plan: &PrunePlan, args: &PruneArgs, env: &Env, clock: &Clock) -> String 
             Column::left("TITLE").gives_way(12).can_be_missed(1),
         ]);
         for known in &plan.removed {
-            let run = known.log.as_ref().and_then(|log| log.runs.first());
+            let run = known.runs.first();
             let title = run.and_then(|run| run.title.clone()).unwrap_or_default();
             let name = known.path.file_name().unwrap_or_default().to_string_lossy();
             table.row(vec![
                 (name.into_owned(), Look::Plain),
-                (clock.ago(known.last()), Look::Plain),
+                (clock.ago(known.last), Look::Plain),
                 (figures::bytes(known.bytes), Look::Plain),
                 (fit(&title, 60), Look::Dim),
             ]);
@@ -132,7 +139,7 @@ fn text(plan: &PrunePlan, args: &PruneArgs, env: &Env, clock: &Clock) -> String 
     out.push_str(&done);
     let mut kept: Vec<String> = Vec::new();
     for reason in KeepReason::ALL {
-        let count = plan.kept.iter().filter(|(_, it)| *it == reason).count() as u64;
+        let count = plan.kept.iter().filter(|it| it.reason == reason).count() as u64;
         if count > 0 {
             kept.push(format!("{} {}", figures::grouped(count), describe(reason)));
         }
@@ -142,7 +149,7 @@ fn text(plan: &PrunePlan, args: &PruneArgs, env: &Env, clock: &Clock) -> String 
         let _infallible = write!(out, "; kept: {} ({size})", kept.join(", "));
     }
     out.push('\n');
-    let failed = plan.kept.iter().any(|(_, it)| *it == KeepReason::Failed);
+    let failed = plan.kept.iter().any(|it| it.reason == KeepReason::Failed);
     if failed {
         out.push_str(&paint.dim("--all also removes logs of runs that hung or failed\n"));
     }

@@ -2,6 +2,7 @@
 //! from it.
 
 use crate::{Store, StoreError};
+use serde::Serialize;
 use stablehand_core::time::UnixMillis;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,13 +21,15 @@ pub struct LogFile {
 }
 
 /// One run in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LogRun {
     /// The agent's name.
     pub agent: String,
     /// The session's id, or the run's where the agent named no session.
+    #[serde(rename = "id")]
     pub chat: String,
     /// What it was about.
+    #[serde(skip)]
     pub title: Option<String>,
     /// How it ended; absent where no end is on record.
     pub outcome: Option<String>,

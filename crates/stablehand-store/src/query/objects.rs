@@ -1,70 +1,46 @@
 //! Answers as JSON objects for programs: sessions and numbers. Names here are kept.
 
-use super::{Figures, Group, Session, Spent, Stats, ToolFigures};
-use serde::Serialize;
+use super::{Figures, Group, Session, Stats, ToolFigures};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use stablehand_core::event::Tokens;
-use stablehand_core::time::{UnixMillis, as_rfc3339};
-use std::borrow::Cow;
+use stablehand_core::time::UnixMillis;
+use std::path::{Path, PathBuf};
 
 /// A session as an object.
 #[derive(Debug, Serialize)]
 pub struct SessionObject<'a> {
-    id: &'a str,
     short_id: &'a str,
-    session: Option<&'a str>,
-    agent: &'a str,
-    agent_version: Option<&'a str>,
-    model: Option<&'a str>,
-    workspace: Option<&'a str>,
-    title: Option<&'a str>,
-    source: &'a str,
-    #[serde(with = "as_rfc3339")]
-    started_at: UnixMillis,
-    #[serde(with = "as_rfc3339")]
-    last_at: UnixMillis,
-    outcome: Option<&'a str>,
-    ended_by: Option<&'a str>,
-    failure: Option<&'a str>,
-    verdict: Option<&'a str>,
-    note: Option<&'a str>,
-    runs: usize,
-    run_ids: &'a [String],
     #[serde(flatten)]
-    spent: Spent,
+    session: &'a Session,
+    outcome: Option<&'a str>,
+    runs: usize,
     tokens: Option<Tokens>,
     cost_usd: Option<f64>,
-    logs: Vec<Cow<'a, str>>,
 }
 
 impl<'a> SessionObject<'a> {
     /// A session, with the id that is enough to name it, and how it ended or stands.
     pub fn new(session: &'a Session, short_id: &'a str, outcome: Option<&'a str>) -> Self {
         SessionObject {
-            id: &session.chat,
             short_id,
-            session: session.session.as_deref(),
-            agent: &session.agent,
-            agent_version: session.agent_version.as_deref(),
-            model: session.model.as_deref(),
-            workspace: session.workspace.as_deref(),
-            title: session.title.as_deref(),
-            source: &session.source,
-            started_at: session.started,
-            last_at: session.last,
+            session,
             outcome,
-            ended_by: session.ended_by.as_deref(),
-            failure: session.failure.as_deref(),
-            verdict: session.verdict.as_deref(),
-            note: session.note.as_deref(),
             runs: session.runs.len(),
-            run_ids: &session.runs,
-            spent: session.spent,
             tokens: session.spent.tokens.map(|tokens| Tokens { cost_usd: None, ..tokens }),
             cost_usd: session.spent.tokens.and_then(|tokens| tokens.cost_usd),
-            logs: session.logs.iter().map(|log| log.to_string_lossy()).collect(),
         }
     }
+}
+
+/// Writes a path that may be no text.
+pub(crate) fn lossy_path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path.to_string_lossy())
+}
+
+/// Writes paths that may be no text.
+pub(super) fn lossy_paths<S: Serializer>(paths: &[PathBuf], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
 
 impl Stats {

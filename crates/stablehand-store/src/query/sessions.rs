@@ -3,13 +3,14 @@
 //! Two steps, so that a list of twenty among a hundred thousand reads twenty: first one row a
 //! session with what decides whether it is listed, then the runs of those that are.
 
+use super::objects::lossy_paths;
 use super::{Filter, OURS, Values};
 use crate::{Store, StoreError};
 use rusqlite::{Row, named_params};
 use serde::Serialize;
 use stablehand_core::event::Tokens;
 use stablehand_core::id::is_called;
-use stablehand_core::time::UnixMillis;
+use stablehand_core::time::{UnixMillis, as_rfc3339};
 use std::path::PathBuf;
 
 /// What decides whether a session is listed, and where.
@@ -30,9 +31,10 @@ pub struct Brief {
 }
 
 /// Everything about a session.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Session {
     /// The session's id, or the run's where the agent named no session.
+    #[serde(rename = "id")]
     pub chat: String,
     /// The agent's own id of it, where it named one: it can be resumed by this.
     pub session: Option<String>,
@@ -49,10 +51,13 @@ pub struct Session {
     /// Where it is known from.
     pub source: String,
     /// When its first run began.
+    #[serde(rename = "started_at", with = "as_rfc3339")]
     pub started: UnixMillis,
     /// When the last thing was told.
+    #[serde(rename = "last_at", with = "as_rfc3339")]
     pub last: UnixMillis,
-    /// How its last run ended; absent where that is not known.
+    /// How its last run ended; absent where that is not known. An object says how it stands.
+    #[serde(skip)]
     pub outcome: Option<String>,
     /// Who ended it.
     pub ended_by: Option<String>,
@@ -63,10 +68,13 @@ pub struct Session {
     /// The text for people about its end.
     pub note: Option<String>,
     /// The ids of its runs, the first one first.
+    #[serde(rename = "run_ids")]
     pub runs: Vec<String>,
     /// The files that tell of it.
+    #[serde(serialize_with = "lossy_paths")]
     pub logs: Vec<PathBuf>,
     /// All of its runs together.
+    #[serde(flatten)]
     pub spent: Spent,
 }
 
