@@ -49,7 +49,6 @@ use crate::session::Turns;
 use crate::sink::PassThrough;
 pub use stablehand_core::facts::{Facts, Progress};
 
-use approvals::Questions;
 use hooks::HookServer;
 use onward::Onward;
 use prompt::PromptWriter;
@@ -59,6 +58,7 @@ use services::Serving;
 use stablehand_core::Dialect;
 use stablehand_core::event::{EventKind, ProcessExit, SessionEnd};
 use stablehand_core::id::{RunId, SessionId};
+use stablehand_core::interaction::Interaction;
 use stablehand_core::monitor::{Action, Limits, Monitor};
 use status::Shown;
 use std::path::PathBuf;
@@ -134,6 +134,14 @@ pub struct RunSpec {
     pub tries: Tries,
 }
 
+impl RunSpec {
+    /// Returns true if tool calls are held against the permission requests when they are over.
+    fn judges_tools(&self) -> bool {
+        let has_rules = matches!(self.approvals, Approvals::Policy { .. });
+        has_rules || (self.hooks.is_some() && self.approvals.judge())
+    }
+}
+
 /// Who is shown what, while the run goes on.
 #[derive(Debug, Default)]
 pub struct Faces {
@@ -201,7 +209,9 @@ pub(crate) fn run(
                 terminal,
                 talk,
                 relay,
-                questions: Questions::new(&spec.approvals),
+                interaction: Interaction::new(spec.approvals.attendance())
+                    .open_ended(spec.talk.as_ref().is_some_and(|talk| talk.stays))
+                    .judging(spec.judges_tools()),
                 hooks,
                 serving: Serving::new(spec),
                 onward: Onward::new(spec.continuations.clone(), spec.dialect, began),
@@ -264,8 +274,8 @@ struct Driver<'a> {
     talk: Option<Talk>,
     /// The agent's own client, where it has one.
     relay: Option<Relay>,
-    /// What somebody has to answer.
-    questions: Questions,
+    /// Turns, and permission requests.
+    interaction: Interaction,
     /// Where its hooks call, when they are wanted.
     hooks: Option<HookServer>,
     /// What it has us do for it.
@@ -342,7 +352,7 @@ impl Driver<'_> {
         self.read_rest();
         self.act();
         // The last bytes may tell of one more tool.
-        self.judge_last_tools();
+        self.judge_tools(self.clock.now());
         self.conclude_by_exit();
         self.close_hooks();
         self.end_services();
@@ -367,15 +377,12 @@ impl Driver<'_> {
             elapsed: self.clock.now().0,
             meaning: ending::meaning(self.spec.exit_codes, self.exit),
             error: ending::error(self.facts.result.as_ref()),
-            finished: self.talk.as_ref().is_none_or(Talk::is_last),
+            finished: self.interaction.is_last(),
             continuations: std::mem::take(&mut self.onward.rules),
             continued,
-            prompt: self.talk.as_mut().and_then(Talk::take_prompt),
+            prompt: self.interaction.take_prompt(),
             // A later turn of the same process has not been tried yet.
-            tried: match &self.talk {
-                Some(talk) if talk.prompts() > 1 => 0,
-                _ => self.spec.tries.tried,
-            },
+            tried: if self.interaction.prompts() > 1 { 0 } else { self.spec.tries.tried },
             again: false,
         };
         let next = recovery::next(&report, report.tried, self.spec.tries.allowed);
@@ -394,9 +401,7 @@ impl Driver<'_> {
 impl Driver<'_> {
     fn conclude(&self) -> Ending {
         let result = self.facts.result.as_ref();
-        if self.stop.reason().is_none()
-            && self.talk.as_ref().is_some_and(|talk| talk.was_cancelled(result))
-        {
+        if self.stop.reason().is_none() && self.interaction.was_cancelled(result) {
             return Ending {
                 end: SessionEnd::Interrupted,
                 by: stablehand_core::event::EndedBy::Person,

@@ -8,6 +8,7 @@
 mod remember;
 
 pub use remember::{RememberError, Remembered};
+pub use stablehand_core::interaction::Attendance;
 
 use crate::policy_world::FileWorld;
 use serde_json::Value;
@@ -15,7 +16,6 @@ use stablehand_core::event::Tool;
 use stablehand_policy::{Action, Call, Decision, NoExactRule, Policy};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock};
-use std::time::Duration;
 
 /// The rules for what one agent may do.
 #[derive(Debug)]
@@ -28,18 +28,6 @@ pub struct Gate {
     agent: String,
     /// Where such rules are written; nowhere without.
     rules_file: Option<PathBuf>,
-}
-
-/// Who answers where the policy says `ask`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attendance {
-    /// Nobody: the policy's `unattended` holds.
-    Nobody,
-    /// A person; after so long without an answer, `unattended` holds. No limit where absent.
-    Person {
-        /// How long.
-        patience: Option<Duration>,
-    },
 }
 
 impl Gate {

@@ -4,10 +4,8 @@
 //! and is answered by its role. Whatever waits for yes or no goes through [`super::approvals`] like
 //! every other question. The socket is [`serve`]'s, the proof that a denial bites [`trial`]'s, the
 //! agents' own shapes are core's `hook`. An agent that was to be held by hooks and uses a tool
-//! without having called any is stopped: nothing holds it. So is one that ran a single tool without
-//! asking, where the rules do not allow that tool; [`asked`] knows which calls were asked about.
+//! without having called any is stopped: nothing holds it.
 
-mod asked;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -15,7 +13,7 @@ mod trial;
 
 pub(crate) use serve::{FOLDER, socket_of};
 
-use super::approvals::{Approvals, Asked, Asker, STOPPING};
+use super::approvals::{Approvals, Asked, STOPPING};
 use super::stop::StopReason;
 use super::{Driver, RunSpec};
 use crate::agent::Agent;
@@ -23,18 +21,18 @@ use crate::hook_call::{Response, SOCKET, TOKEN};
 use crate::hooks::{HookPlan, Installation, Target};
 use crate::keeper::SpawnError;
 use crate::log::Log;
-use asked::{AskedCalls, Told};
 use nix::poll::PollFlags;
 use serde_json::{Value, json};
 use serve::{Exchange, Incoming};
 use stablehand_core::Moment;
 use stablehand_core::actor::ActorKind;
-use stablehand_core::event::{EventKind, ItemBody, Tool, ToolInput, ToolKind};
+use stablehand_core::event::{EventKind, ItemBody, Tool, ToolInput};
 use stablehand_core::hook::{Hooks, Reply, Role};
+use stablehand_core::interaction::{Asker, Permission};
 use stablehand_core::monitor::Input;
 use stablehand_core::record::{
     DecisionRecord, HookAnswered, HookPermitted, HookReceived, HooksInstalled, HooksMissing,
-    HooksRemoved, HooksTried, ToolNotAsked,
+    HooksRemoved, HooksTried,
 };
 use stablehand_core::speak::{Answer, Unanswerable};
 use stablehand_core::text::excerpt;
@@ -102,14 +100,12 @@ pub(super) struct HookServer {
     permits: VecDeque<Permit>,
     /// Calls so far.
     heard: u64,
-    /// Calls of tools that some hook asked about.
-    asked: AskedCalls,
     /// The agent calls before its stream tells of a session.
     calls_first: bool,
     /// What the stream told before any hook called: nobody holds an agent that does so.
     began: Option<String>,
-    /// Tool calls that are over, as the stream told.
-    done: Vec<Tool>,
+    /// A tool that is over may have changed files since the last look at ours.
+    may_have_changed_files: bool,
     /// Our entries were found missing from the agent's file.
     entries_missed: bool,
 }
@@ -159,10 +155,9 @@ pub(super) fn open(spec: &RunSpec, log: &mut Log) -> Result<Option<HookServer>, 
         callers: Vec::new(),
         permits: VecDeque::new(),
         heard: 0,
-        asked: AskedCalls::default(),
         calls_first: agent.and_then(|agent| agent.row().hooks).is_some_and(|it| it.calls_first),
         began: None,
-        done: Vec::new(),
+        may_have_changed_files: false,
         entries_missed: false,
     }))
 }
@@ -216,24 +211,26 @@ impl HookServer {
         self.exchange.deadline()
     }
 
-    /// An event of the agent's stream.
-    pub(super) fn saw(&mut self, event: &EventKind) {
-        match event {
-            EventKind::ItemStarted { item } if self.heard == 0 => {
-                if let ItemBody::Tool(tool) = &item.body {
-                    let name = excerpt(tool.name.as_bytes(), 60);
-                    self.began.get_or_insert_with(|| format!("uses a tool ({name})"));
+    /// What a line of the agent says.
+    pub(super) fn hear(&mut self, events: &[EventKind]) {
+        for event in events {
+            match event {
+                EventKind::ItemStarted { item } if self.heard == 0 => {
+                    if let ItemBody::Tool(tool) = &item.body {
+                        let name = excerpt(tool.name.as_bytes(), 60);
+                        self.began.get_or_insert_with(|| format!("uses a tool ({name})"));
+                    }
                 }
-            }
-            EventKind::SessionStarted { .. } if self.heard == 0 && self.calls_first => {
-                self.began.get_or_insert_with(|| "has begun a session".to_owned());
-            }
-            EventKind::ItemCompleted { item } => {
-                if let ItemBody::Tool(tool) = &item.body {
-                    self.done.push((**tool).clone());
+                EventKind::SessionStarted { .. } if self.heard == 0 && self.calls_first => {
+                    self.began.get_or_insert_with(|| "has begun a session".to_owned());
                 }
+                EventKind::ItemCompleted { item } => {
+                    if let ItemBody::Tool(tool) = &item.body {
+                        self.may_have_changed_files |= tool.may_have_side_effects();
+                    }
+                }
+                _ => {}
             }
-            _ => {}
         }
     }
 
@@ -267,17 +264,6 @@ fn same_input(one: &ToolInput, other: &ToolInput) -> bool {
     }
 }
 
-/// Whether a tool that ran is held against the rules. Lists of things to do and reads that name
-/// no place concern nothing that rules are about; some agents call no hook for them.
-fn is_judged(tool: &Tool) -> bool {
-    let names_nothing = matches!(tool.input, ToolInput::Other { .. });
-    let is_internal = match tool.tool_kind {
-        ToolKind::Read | ToolKind::Search => names_nothing,
-        _ => matches!(tool.input, ToolInput::Todos { .. }),
-    };
-    tool.was_done() && !is_internal
-}
-
 impl Driver<'_> {
     /// Serves whoever calls.
     pub(super) fn advance_hooks(&mut self) {
@@ -285,7 +271,7 @@ impl Driver<'_> {
         let Some(server) = &mut self.hooks else { return };
         let news = server.exchange.attend(now);
         if news.calls.is_empty() && news.gone.is_empty() && news.refused.is_empty() {
-            return self.look_for_unasked(now);
+            return self.look_at_agent(now);
         }
         self.stamp(now);
         for why in news.refused {
@@ -298,7 +284,7 @@ impl Driver<'_> {
         for call in news.calls {
             self.hook_called(&call, now);
         }
-        self.look_for_unasked(now);
+        self.look_at_agent(now);
         self.log.flush();
     }
 
@@ -307,8 +293,8 @@ impl Driver<'_> {
         if let Some(server) = &mut self.hooks {
             server.take_caller(number);
         }
-        if let Some(id) = self.questions.of_hook(number).map(str::to_owned) {
-            self.questions.settle(&id);
+        if let Some(id) = self.interaction.waiting_of(Asker::Hook(number)).map(str::to_owned) {
+            self.interaction.settle(&id, Permission::Denied);
             let withdrawn = "withdrawn".to_owned().into();
             self.resolved(&id, withdrawn, &ActorKind::Agent.into(), None);
         }
@@ -394,16 +380,15 @@ impl Driver<'_> {
         now: Moment,
     ) {
         let Some(server) = &mut self.hooks else { return };
-        if let Some(tool) = tool {
-            server.asked.ask(call.number, &call.event, tool);
-        }
+        let id = request_id(call.number);
+        self.interaction.ask(&id, &call.event, None, tool);
         if !self.spec.approvals.judge() {
             // Nobody wants to judge; the agent goes by its own rules.
             return self.reply(hooks, call, &Reply::Nothing);
         }
         if self.stop.reason().is_some() || self.requests.is_alarmed() {
             // What it begins now nobody would see to the end.
-            return self.reply(hooks, call, &Reply::Deny { reason: STOPPING.to_owned() });
+            return self.reply(hooks, call, &Reply::Deny { reason: format!("denied: {STOPPING}") });
         }
         let permit = tool.and_then(|tool| server.use_permit(&call.event, &tool.input));
         if let Some(permit) = permit
@@ -426,7 +411,7 @@ impl Driver<'_> {
             headline => format!("{}: {headline}", tool.name),
         });
         let asked = Asked {
-            id: &format!("hook-{}", call.number),
+            id: &id,
             asker: Asker::Hook(call.number),
             call: tool.map(|tool| &tool.call).filter(|call| !call.0.is_empty()),
             what: what.as_deref().unwrap_or(&call.event),
@@ -466,13 +451,16 @@ impl Driver<'_> {
         }
         // On record before the agent can act on it.
         self.log.flush();
+        let permission = match reply {
+            Reply::Allow { input: None } => Some(Permission::Granted),
+            Reply::Allow { input: Some(_) } => Some(Permission::Changed),
+            Reply::Deny { .. } => Some(Permission::Denied),
+            Reply::Nothing | Reply::Inform { .. } | Reply::GoOn { .. } => None,
+        };
+        if let Some(permission) = permission {
+            self.interaction.settle(&request_id(call.number), permission);
+        }
         if let Some(server) = &mut self.hooks {
-            match reply {
-                Reply::Allow { input: None } => server.asked.tell(call.number, Told::Allowed),
-                Reply::Allow { input: Some(_) } => server.asked.tell(call.number, Told::Changed),
-                Reply::Deny { .. } => server.asked.tell(call.number, Told::Denied),
-                Reply::Nothing | Reply::Inform { .. } | Reply::GoOn { .. } => {}
-            }
             server.exchange.answer(call.number, &said);
         }
     }
@@ -513,12 +501,6 @@ impl Driver<'_> {
     ) {
         self.log.flush();
         let Some(server) = &mut self.hooks else { return };
-        let told = match answer {
-            Answer::Allow | Answer::AllowAlways => Told::Allowed,
-            Answer::AllowWith { .. } => Told::Changed,
-            Answer::Deny { .. } | Answer::Choose(_) => Told::Denied,
-        };
-        server.asked.tell(number, told);
         server.exchange.answer(number, worded);
         if let Some(caller) = server.take_caller(number)
             && let Some(input) = caller.input
@@ -549,45 +531,27 @@ impl Driver<'_> {
         }
     }
 
-    /// Judges tools that the stream told of, and no hook asked about. A call is judged when it is over:
-    /// the stream may tell of its beginning before the hook asks.
-    pub(super) fn look_for_unasked(&mut self, now: Moment) {
+    /// Stops an agent that works and has called no hook, judges what it did unasked, and looks for our
+    /// entries.
+    fn look_at_agent(&mut self, now: Moment) {
         let Some(server) = &mut self.hooks else { return };
-        let began = server.began.take();
-        let done = std::mem::take(&mut server.done);
+        let began = server.began.take().filter(|_| server.heard == 0);
+        let may_have_changed_files = std::mem::take(&mut server.may_have_changed_files);
         if !self.spec.approvals.judge() {
             return;
         }
-        if let Some(began) = began.filter(|_| server.heard == 0) {
+        if let Some(began) = began {
             let text = format!(
                 "the agent {began} and has called no hook: nothing would hold it, so it is stopped"
             );
             self.stamp(now);
             self.log.decide(DecisionRecord::HooksInactive(text.into()), None);
             self.stop.kill(StopReason::HooksInactive, now);
-            return;
-        }
-        let may_have_changed_files = done.iter().any(Tool::may_have_side_effects);
-        let unasked = done.into_iter().filter(|tool| !server.asked.complete(tool));
-        let unasked: Vec<_> = unasked.filter(is_judged).collect();
-        if unasked.is_empty() && !may_have_changed_files {
-            return;
-        }
-        self.stamp(now);
-        if may_have_changed_files {
+        } else if may_have_changed_files {
+            self.stamp(now);
             self.look_for_entries();
         }
-        for tool in unasked {
-            if !self.judge_unasked(&tool, now) {
-                continue;
-            }
-            let text = format!(
-                "the agent used a tool that no hook asked about: {} {}",
-                excerpt(tool.name.as_bytes(), 60),
-                excerpt(tool.headline().as_bytes(), 200)
-            );
-            self.log.decide(ToolNotAsked { call_id: tool.call, decision: None, text }, None);
-        }
+        self.judge_tools(now);
     }
 
     /// Says so once when our entries are gone from the agent's file. It is no reason to stop the run:
@@ -613,6 +577,11 @@ impl Driver<'_> {
         let path = path.to_string_lossy().into_owned();
         self.log.decide(HooksMissing { path, text }, None);
     }
+}
+
+/// The id of a hook's permission request.
+fn request_id(number: u64) -> String {
+    format!("hook-{number}")
 }
 
 /// A payload for its event.

@@ -65,8 +65,10 @@ impl Driver<'_> {
 
     /// After a turn of a conversation: the same process goes on, where a rule says so.
     pub(super) fn continue_turn(&mut self) {
-        let listens = self.talk.as_ref().is_some_and(|talk| !talk.is_cancelled());
-        if !listens || !self.prompt.is_open() || !self.may_go_on(self.facts.result.as_ref()) {
+        if self.talk.is_none() || self.interaction.is_cancelled() {
+            return;
+        }
+        if !self.prompt.is_open() || !self.may_go_on(self.facts.result.as_ref()) {
             return;
         }
         if let Some(continued) = self.continuation("in the same process") {

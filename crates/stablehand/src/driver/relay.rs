@@ -11,7 +11,6 @@ use super::{Driver, RunReport, notes, talk};
 use nix::errno::Errno;
 use nix::unistd::read;
 use serde_json::json;
-use stablehand_core::actor::ActorKind;
 use stablehand_core::decode::{AcpRelay, ClientWord};
 use stablehand_core::event::{EventKind, SessionEnd};
 use stablehand_core::json::{self, Scan};
@@ -190,7 +189,7 @@ impl Driver<'_> {
             }
         }
         for (id, choice) in answers {
-            self.resolved(&id, choice.into(), &ActorKind::Client.into(), None);
+            self.client_answered(&id, &choice);
         }
         self.settle_relay(now);
         self.log.flush();

@@ -7,15 +7,16 @@
 //! differ about a line with two methods, and one of them acts on it. Without rules nothing is judged.
 
 use super::Driver;
-use super::approvals::{Approvals, decided_by, deny};
+use super::approvals::{Approvals, STOPPING, decided_by};
 use super::relay::Relay;
 use crate::gate::Gate;
 use serde_json::Value;
 use stablehand_core::Moment;
 use stablehand_core::actor::{Actor, ActorKind};
 use stablehand_core::decode::{AcpQuestion, AcpRequest};
-use stablehand_core::event::{Choice, EventKind, ItemBody, Tool};
+use stablehand_core::event::{Choice, EventKind, Tool};
 use stablehand_core::id::CallId;
+use stablehand_core::interaction::Permission;
 use stablehand_core::json::{Object, Scan};
 use stablehand_core::line::{Line, Part};
 use stablehand_core::record::{PolicyDecided, Withheld};
@@ -24,7 +25,7 @@ use stablehand_policy::{Action, Decision};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// So many calls and inputs are remembered.
+/// So many requests that the client has to answer are remembered.
 const MOST: usize = 64;
 
 /// The rules of a relay, and what is under way.
@@ -44,17 +45,15 @@ pub(super) struct Rulings {
     waiting: Vec<(String, Judged)>,
     /// What the client has said to those.
     answered: Vec<(Judged, bool)>,
-    /// Calls that were asked about, and inputs that a person allowed.
-    asked_about: VecDeque<CallId>,
-    allowed: VecDeque<String>,
-    /// Calls that were over with the last chunk, and that nobody was asked about.
-    unasked: Vec<Tool>,
+    /// Permission requests that were left to the client.
+    left_to_client: VecDeque<AcpRequest>,
 }
 
 /// A line that was judged.
 #[derive(Debug)]
 struct Judged {
     what: AcpRequest,
+    call: Option<CallId>,
     tool: Option<Box<Tool>>,
     line: Vec<u8>,
     /// None where it could not be read.
@@ -92,9 +91,6 @@ impl Rulings {
         events: &[EventKind],
     ) -> bool {
         let Some(gate) = self.gate.clone() else { return true };
-        for event in events {
-            self.saw(event);
-        }
         let passes = match line.part {
             Part::Middle | Part::Last => !self.drops_line,
             Part::Whole | Part::First => self.judge(&gate, line, scan, events),
@@ -115,14 +111,18 @@ impl Rulings {
         events: &[EventKind],
     ) -> bool {
         let what = AcpRequest::read(line, scan);
+        let mut call = None;
         let (tool, decision) = match &what.question {
             AcpQuestion::None => return true,
             AcpQuestion::Unreadable => (None, None),
             AcpQuestion::Permission => {
-                let tool = events.iter().find_map(|event| match event {
-                    EventKind::ApprovalRequested { tool, .. } => tool.clone(),
+                let asked = events.iter().find_map(|event| match event {
+                    EventKind::ApprovalRequested { call, tool, .. } => Some((call, tool)),
                     _ => None,
                 });
+                let (asked_call, tool) =
+                    asked.map(|(c, t)| (c.clone(), t.clone())).unwrap_or_default();
+                call = asked_call;
                 let decision = gate.judge_call(tool.as_deref(), &Value::Null, None);
                 (tool, Some(decision))
             }
@@ -151,26 +151,8 @@ impl Rulings {
             bytes.extend_from_slice(line.bytes);
             bytes.push(b'\n');
         }
-        self.judged.push(Judged { what, tool, line: bytes, decision });
+        self.judged.push(Judged { what, call, tool, line: bytes, decision });
         passes
-    }
-
-    /// An event of the agent.
-    fn saw(&mut self, event: &EventKind) {
-        match event {
-            EventKind::ApprovalRequested { call: Some(call), .. } => {
-                keep(&mut self.asked_about, call.clone());
-            }
-            EventKind::ItemCompleted { item } => {
-                let ItemBody::Tool(tool) = &item.body else { return };
-                let was_asked = self.asked_about.contains(&tool.call)
-                    || self.allowed.iter().any(|input| input == tool.headline());
-                if tool.was_done() && !was_asked {
-                    self.unasked.push((**tool).clone());
-                }
-            }
-            _ => {}
-        }
     }
 
     /// Whether this answers a question of ours.
@@ -189,13 +171,6 @@ impl Rulings {
         self.answered.push((judged, allows.is_some_and(|option| option.is_str("allow"))));
         true
     }
-}
-
-fn keep<T>(queue: &mut VecDeque<T>, what: T) {
-    if queue.len() == MOST {
-        queue.pop_front();
-    }
-    queue.push_back(what);
 }
 
 impl Driver<'_> {
@@ -219,17 +194,16 @@ impl Driver<'_> {
     pub(super) fn carry_out_rulings(&mut self, now: Moment) {
         let Some(relay) = &mut self.relay else { return };
         let judged = std::mem::take(&mut relay.rulings.judged);
-        let unasked = std::mem::take(&mut relay.rulings.unasked);
         for judged in judged {
             self.stamp(now);
             self.settle_ruling(judged);
         }
-        for tool in unasked {
-            self.judge_unasked(&tool, now);
-        }
+        self.judge_tools(now);
     }
 
     fn settle_ruling(&mut self, judged: Judged) {
+        let Judged { what, call, tool, .. } = &judged;
+        self.interaction.ask(&what.id_text(), &what.method, call.as_ref(), tool.as_deref());
         let is_permission = matches!(judged.what.question, AcpQuestion::Permission);
         let Some(decision) = &judged.decision else {
             return self.refuse(
@@ -243,15 +217,26 @@ impl Driver<'_> {
         let stopping = self.requests.is_alarmed() || self.stop.reason().is_some();
         match (decision.action, is_permission) {
             // Passed already: the client's to answer, or allowed.
-            (Action::Ask, true) | (Action::Allow, false) => {}
+            (Action::Ask, true) => {
+                let Some(relay) = &mut self.relay else { return };
+                let passed = &mut relay.rulings.left_to_client;
+                if passed.len() == MOST {
+                    passed.pop_front();
+                }
+                passed.push_back(judged.what);
+            }
+            (Action::Allow, false) => {
+                self.interaction.settle(&judged.what.id_text(), Permission::Granted);
+            }
             (Action::Deny, _) => self.refuse(&judged, &by, &no),
             // Whoever is being stopped is told yes by nobody.
             _ if stopping => {
-                self.refuse(&judged, &ActorKind::Stop.into(), "denied: the run is being stopped");
+                let why = format!("denied: {STOPPING}");
+                self.refuse(&judged, &ActorKind::Stop.into(), &why);
             }
             (Action::Allow, true) => match judged.what.permit(&Answer::Allow) {
                 Some(line) => {
-                    self.resolved(&judged.what.id_text(), Choice::Allow, &by, None);
+                    self.permit(&judged, &by);
                     self.say_for_client("answer", &line);
                 }
                 None => self.refuse(&judged, &by, "denied: it offers no way to allow it once"),
@@ -263,12 +248,36 @@ impl Driver<'_> {
         }
     }
 
+    /// Puts on record that a request is allowed.
+    fn permit(&mut self, judged: &Judged, by: &Actor) {
+        let id = judged.what.id_text();
+        self.interaction.settle(&id, Permission::Granted);
+        self.resolved(&id, Choice::Allow, by, None);
+    }
+
+    /// Takes the client's answer to a permission request that was left to it.
+    pub(super) fn client_answered(&mut self, id: &str, option: &str) {
+        let Some(relay) = &mut self.relay else { return };
+        let passed = &mut relay.rulings.left_to_client;
+        if let Some(at) = passed.iter().position(|what| what.id_text() == id)
+            && let Some(what) = passed.remove(at)
+        {
+            let granted = what.is_allowed_by(option);
+            let permission = if granted { Permission::Granted } else { Permission::Denied };
+            self.interaction.settle(id, permission);
+        }
+        self.resolved(id, option.to_owned().into(), &ActorKind::Client.into(), None);
+    }
+
     /// Says no, on record first.
     fn refuse(&mut self, judged: &Judged, by: &Actor, why: &str) {
         let line = match judged.what.question {
-            AcpQuestion::Permission => judged.what.permit(&deny(why)),
+            AcpQuestion::Permission => {
+                judged.what.permit(&Answer::Deny { message: why.to_owned() })
+            }
             _ => judged.what.refuse(why),
         };
+        self.interaction.settle(&judged.what.id_text(), Permission::Denied);
         // What asks for no answer was only withheld.
         let Some(line) = line else { return };
         self.resolved(&judged.what.id_text(), Choice::Deny, by, Some(why));
@@ -294,11 +303,8 @@ impl Driver<'_> {
                 self.refuse(&judged, &ActorKind::Client.into(), "denied by the user");
                 continue;
             }
-            self.resolved(&judged.what.id_text(), Choice::Allow, &ActorKind::Client.into(), None);
+            self.permit(&judged, &ActorKind::Client.into());
             let Some(relay) = &mut self.relay else { return };
-            if let Some(tool) = &judged.tool {
-                keep(&mut relay.rulings.allowed, tool.headline().to_owned());
-            }
             relay.pass_later(&judged.line);
             self.log.flush();
             self.speak_to_client(false);

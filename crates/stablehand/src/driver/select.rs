@@ -126,14 +126,11 @@ impl Driver<'_> {
         for deadline in [self.monitor.deadline(), self.stop.deadline(), self.phase_deadline()] {
             next = deadline.map_or(next, |deadline| next.min(deadline));
         }
-        if let Some(deadline) = self.talk.as_ref().and_then(super::Talk::deadline) {
-            next = next.min(deadline);
-        }
         if let Some(deadline) = self.relay.as_ref().and_then(super::Relay::deadline) {
             next = next.min(deadline);
         }
         let hooks = self.hooks.as_ref().and_then(super::HookServer::deadline);
-        for deadline in [self.question_deadline(), hooks].into_iter().flatten() {
+        for deadline in [self.interaction.deadline(), hooks].into_iter().flatten() {
             next = next.min(deadline);
         }
         if let Some(sample) = &self.sample {

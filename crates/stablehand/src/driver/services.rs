@@ -8,7 +8,7 @@
 mod files;
 mod terminals;
 
-use super::approvals::{Approvals, Asked, Asker};
+use super::approvals::{Approvals, Asked};
 use super::{Driver, Phase, RunSpec};
 use crate::keeper::{Launch, Transport};
 use files::FileError;
@@ -17,6 +17,7 @@ use stablehand_core::Moment;
 use stablehand_core::actor::ActorKind;
 use stablehand_core::event::{ProcessRow, Tool, ToolInput, ToolKind};
 use stablehand_core::id::CallId;
+use stablehand_core::interaction::Asker;
 use stablehand_core::monitor::Input;
 use stablehand_core::speak::{Answer, Unanswerable};
 use stablehand_core::text::excerpt;
@@ -161,7 +162,8 @@ impl Driver<'_> {
         let tool = tool_of(&wish, &place);
         let (id, cwd) = (wish.id.clone(), place.to_string_lossy().into_owned());
         let is_command = matches!(wish.want, Want::Run(_));
-        self.was_judged(&tool);
+        // The call that it is part of is then no unasked one.
+        self.interaction.ask(&id, &tool.name, None, Some(&tool));
         self.serving.pending.push(Pending { number, wish, place });
         let options = ["allow".to_owned(), "deny".to_owned()];
         let what = excerpt(format!("{}: {}", tool.name, tool.headline()).as_bytes(), 300);
@@ -325,7 +327,7 @@ impl Driver<'_> {
 
     /// Nothing that was asked about is done any more.
     pub(super) fn withdraw_services(&mut self) {
-        self.questions.clear(|asker| matches!(asker, Asker::Service(_)));
+        self.interaction.withdraw(|asker| matches!(asker, Asker::Service(_)));
         for pending in std::mem::take(&mut self.serving.pending) {
             let withdrawn = "withdrawn".to_owned().into();
             self.resolved(&pending.wish.id, withdrawn, &ActorKind::Stop.into(), None);

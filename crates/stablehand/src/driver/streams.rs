@@ -211,6 +211,8 @@ impl Driver<'_> {
     pub(super) fn take_stdout(&mut self, take: Take) {
         let now = self.clock.now();
         let (at_end, at_once) = (take == Take::Rest, self.terminal.is_some());
+        // Somebody besides us may ask, answer or prompt.
+        let listens = self.talk.is_some() || self.hooks.is_some() || self.relay.is_some();
         self.log.set_time(self.clock.wall(now));
         let from = self.log.position();
         let StdoutStream { splitter, decoder, events, memo, .. } = &mut self.stdout;
@@ -231,18 +233,16 @@ impl Driver<'_> {
             self.log.line_of_chunk(&line, &scan, at);
             decoder.line(&line, &scan, Depth::Skim, events);
             if let (Some(talk), Scan::Object(object)) = (&mut self.talk, &scan) {
-                talk.hear(object);
-                for event in &*events {
-                    talk.saw(event);
-                }
+                talk.hear(object, events);
             }
             if let Some(relay) = &mut self.relay {
                 relay.hear(&line, &scan, events);
             }
             if let Some(hooks) = &mut self.hooks {
-                for event in &*events {
-                    hooks.saw(event);
-                }
+                hooks.hear(events);
+            }
+            if listens {
+                events.iter().for_each(|event| self.interaction.saw(event));
             }
             if !line.newline {
                 self.facts.saw_cut_line(&line, &scan);

@@ -4,7 +4,7 @@
 //! question is comes from the decoder's events, as for everybody. Which questions wait, and what
 //! becomes of them, is [`super::approvals`]'.
 
-use super::approvals::{Approvals, Asked, Asker};
+use super::approvals::Asked;
 use super::stop::StopReason;
 use super::{Driver, PromptWriter, notes};
 use crate::control::{Request, TurnRequest};
@@ -12,24 +12,16 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use stablehand_core::Moment;
 use stablehand_core::actor::Actor;
-use stablehand_core::event::{EventKind, ItemBody, Tool, ToolInput, TurnEnd};
+use stablehand_core::event::{EventKind, Tool, TurnEnd};
 use stablehand_core::id::{CallId, TurnId};
+use stablehand_core::interaction::{Asker, CANCEL_GRACE, Permission};
 use stablehand_core::json::Object;
 use stablehand_core::monitor::Input;
-use stablehand_core::record::{
-    DecisionRecord, RuleWritten, ToldAgent, ToolNotAsked, TurnCancelled,
-};
+use stablehand_core::record::{DecisionRecord, RuleWritten, ToldAgent, TurnCancelled};
 use stablehand_core::speak::{Answer, Image, Opening, Prompt, Speak, Unanswerable};
-use stablehand_core::text::excerpt;
 use stablehand_core::time::human;
 use stablehand_core::wish::{Service, Wish};
-use stablehand_policy::Action;
 use stablehand_policy::settings::context::before;
-use std::collections::VecDeque;
-use std::time::Duration;
-
-/// So long a turn may take to end after it was interrupted; then the process is stopped.
-const CANCEL_GRACE: Duration = Duration::from_secs(10);
 
 /// A conversation, as it is asked for.
 #[derive(Clone, Debug)]
@@ -43,9 +35,6 @@ pub struct TalkSpec {
     pub images: Vec<Image>,
     /// What stands in front of the first prompt, where that comes only later.
     pub context: Option<String>,
-    /// Whether the agent does some things without asking, however it is told to ask: rules are then
-    /// held against what it did.
-    pub acts_unasked: bool,
 }
 
 /// What was said to the agent, for the record.
@@ -83,41 +72,17 @@ struct Put {
     tool: Option<Box<Tool>>,
 }
 
-/// So many calls that have begun are remembered.
-const MOST_CALLS: usize = 64;
-
 /// A conversation in progress.
 pub(super) struct Talk {
     speaker: Box<dyn Speak>,
     /// What stands in front of the next prompt.
     context: Option<String>,
-    /// A turn is on.
-    turn: bool,
-    /// The prompt that was given last, and how many there were.
-    prompt: Option<Prompt>,
-    prompts: u32,
-    /// No prompt comes any more.
-    last: bool,
     /// Questions that came with the last chunk.
     asked: Vec<Put>,
     /// Questions that the agent itself has taken back or answered.
     settled: Vec<String>,
-    /// Calls that have begun and are not over: what a question is about.
-    calls: VecDeque<Tool>,
-    /// Whether it may have done something without asking.
-    acts_unasked: bool,
-    /// Calls that it has asked about.
-    asked_about: VecDeque<CallId>,
-    /// Calls that were over with the last chunk, and had not been asked about.
-    unasked: Vec<Tool>,
-    /// A turn ended with the last chunk.
-    ended: bool,
     /// What the speaker said to the last chunk.
     replies: Vec<u8>,
-    /// When an interrupted turn must be over.
-    cancel_by: Option<Moment>,
-    /// A person interrupted the last turn.
-    cancelled: bool,
 }
 
 impl Talk {
@@ -125,101 +90,31 @@ impl Talk {
         Talk {
             speaker,
             context: spec.context.clone(),
-            turn: false,
-            prompt: None,
-            prompts: 0,
-            last: !spec.stays,
             asked: Vec::new(),
             settled: Vec::new(),
-            calls: VecDeque::new(),
-            acts_unasked: spec.acts_unasked,
-            asked_about: VecDeque::new(),
-            unasked: Vec::new(),
-            ended: false,
             replies: Vec::new(),
-            cancel_by: None,
-            cancelled: false,
         }
     }
 
-    /// A line of the agent.
-    pub(super) fn hear(&mut self, object: &Object<'_>) {
+    /// A line of the agent, and what it says.
+    pub(super) fn hear(&mut self, object: &Object<'_>, events: &[EventKind]) {
         self.speaker.heard(object, &mut self.replies);
-    }
-
-    /// An event of the agent.
-    pub(super) fn saw(&mut self, event: &EventKind) {
-        match event {
-            EventKind::ApprovalRequested { id, call, what, options, tool, .. } => {
-                if self.asked_about.len() == MOST_CALLS {
-                    self.asked_about.pop_front();
+        for event in events {
+            match event {
+                EventKind::ApprovalRequested { id, call, what, options, tool, .. } => {
+                    self.asked.push(Put {
+                        id: id.clone(),
+                        call: call.clone(),
+                        what: what.clone(),
+                        options: options.clone(),
+                        tool: tool.clone(),
+                    });
                 }
-                self.asked_about.extend(call.clone());
-                self.asked.push(Put {
-                    id: id.clone(),
-                    call: call.clone(),
-                    what: what.clone(),
-                    options: options.clone(),
-                    tool: tool.clone(),
-                });
+                EventKind::ApprovalResolved { id, .. } => self.settled.push(id.clone()),
+                EventKind::TurnEnded { .. } => self.asked.clear(),
+                _ => {}
             }
-            EventKind::ApprovalResolved { id, .. } => self.settled.push(id.clone()),
-            EventKind::ItemStarted { item } => {
-                if let ItemBody::Tool(tool) = &item.body {
-                    if self.calls.len() == MOST_CALLS {
-                        self.calls.pop_front();
-                    }
-                    self.calls.push_back((**tool).clone());
-                }
-            }
-            EventKind::ItemCompleted { item } => {
-                if let ItemBody::Tool(tool) = &item.body {
-                    self.calls.retain(|open| open.call != tool.call);
-                    let was_asked = self.asked_about.contains(&tool.call);
-                    if self.acts_unasked && tool.was_done() && !was_asked {
-                        self.unasked.push((**tool).clone());
-                    }
-                }
-            }
-            EventKind::TurnEnded { .. } => {
-                self.ended = true;
-                self.turn = false;
-                self.cancel_by = None;
-                self.asked.clear();
-                self.calls.clear();
-            }
-            _ => {}
         }
-    }
-
-    /// The prompt that was given last.
-    pub(super) fn take_prompt(&mut self) -> Option<Prompt> {
-        self.prompt.take()
-    }
-
-    /// How many prompts there were.
-    pub(super) fn prompts(&self) -> u32 {
-        self.prompts
-    }
-
-    /// When something is due.
-    pub(super) fn deadline(&self) -> Option<Moment> {
-        self.cancel_by
-    }
-
-    /// Whether no prompt comes any more.
-    pub(super) fn is_last(&self) -> bool {
-        self.last
-    }
-
-    /// Whether a person interrupted the last turn.
-    pub(super) fn is_cancelled(&self) -> bool {
-        self.cancelled
-    }
-
-    /// Whether a person ended the last turn, which then ended as asked.
-    pub(super) fn was_cancelled(&self, result: Option<&TurnEnd>) -> bool {
-        self.cancelled && matches!(result, Some(TurnEnd::Cancelled))
     }
 }
 
@@ -242,10 +137,7 @@ impl Driver<'_> {
 
     fn give_prompt(&mut self, mut prompt: Prompt) {
         let Some(talk) = &mut self.talk else { return };
-        talk.turn = true;
-        talk.cancelled = false;
-        talk.prompts = talk.prompts.saturating_add(1);
-        talk.prompt = Some(prompt.clone());
+        self.interaction.prompted(prompt.clone());
         self.log.decide(notes::prompt(&prompt.text, &prompt.images), None);
         if let Some(context) = talk.context.take() {
             prompt.text = before(&context, &prompt.text);
@@ -272,8 +164,7 @@ impl Driver<'_> {
 
     /// Between two turns: the agent waits for us, or leaves when it is told that nothing comes.
     fn rest(&mut self) {
-        let Some(talk) = &self.talk else { return };
-        if talk.last {
+        if self.interaction.is_last() {
             self.prompt.finish();
         } else if self.prompt.is_open() {
             self.tell(Input::Resting(true), self.clock.now());
@@ -315,83 +206,44 @@ impl Driver<'_> {
         let replies = std::mem::take(&mut talk.replies);
         let asked = std::mem::take(&mut talk.asked);
         let settled = std::mem::take(&mut talk.settled);
-        let ended = std::mem::take(&mut talk.ended);
-        let unasked = std::mem::take(&mut talk.unasked);
-        let overdue = talk.cancel_by.take_if(|by| *by <= now).is_some();
         self.note_left_out();
         self.say(Said::Reply, &replies);
         for id in settled {
-            self.questions.settle(&id);
+            // What the agent answers itself it has not been told by us.
+            self.interaction.settle(&id, Permission::Denied);
         }
         for put in asked {
             self.asked_in_talk(put, now);
         }
-        for tool in unasked {
-            self.judge_unasked(&tool, now);
-        }
-        if overdue {
+        self.judge_tools(now);
+        if self.interaction.is_overdue(now) {
             let text =
                 format!("the turn did not end within {} of its interrupt", human(CANCEL_GRACE));
             self.log.decide(DecisionRecord::CancelIgnored(text.into()), None);
             self.stop.begin(StopReason::Signal(2), now);
         }
-        if ended {
-            self.questions.clear(|asker| asker == Asker::Conversation);
+        if self.interaction.take_ended() {
+            self.interaction.withdraw(|asker| asker == Asker::Conversation);
             self.withdraw_services();
             self.continue_turn();
-            let stays = self.talk.as_ref().is_some_and(|talk| !talk.turn && !talk.last);
+            let stays = !self.interaction.in_turn() && !self.interaction.is_last();
             if let Some(result) = self.facts.result.clone().filter(|_| stays) {
                 self.turns.end(result, self.log);
             }
             // A prompt that waited for its turn comes before the rest.
             self.serve_requests();
-            if self.talk.as_ref().is_some_and(|talk| !talk.turn) {
+            if !self.interaction.in_turn() {
                 self.rest();
             }
         }
     }
 
-    /// Judges a tool that the agent ran without asking, and stops the run where the rules do not allow
-    /// it. Nobody can take it back; but it does nothing more. Returns whether the run may go on.
-    pub(super) fn judge_unasked(&mut self, tool: &Tool, now: Moment) -> bool {
-        let Approvals::Policy { gate, .. } = &self.spec.approvals else { return true };
-        let decision = gate.judge_call(Some(tool), &Value::Null, None);
-        if decision.action == Action::Allow {
-            return true;
-        }
-        if self.stop.reason().is_some() {
-            return false;
-        }
-        let text = format!(
-            "the agent ran a tool without asking, and the rules do not allow it, so the run is \
-             stopped: {} {}: {}",
-            excerpt(tool.name.as_bytes(), 60),
-            excerpt(tool.headline().as_bytes(), 200),
-            excerpt(decision.reason.as_bytes(), 400)
-        );
-        let call_id = tool.call.clone();
-        self.log.decide(ToolNotAsked { call_id, decision: Some(decision), text }, None);
-        self.stop.kill(StopReason::Unasked, now);
-        false
-    }
-
-    /// Judges what the last bytes told, after which nobody waits for anything.
-    pub(super) fn judge_last_tools(&mut self) {
-        let now = self.clock.now();
-        let unasked = self.talk.as_mut().map(|talk| std::mem::take(&mut talk.unasked));
-        for tool in unasked.into_iter().flatten() {
-            self.stamp(now);
-            self.judge_unasked(&tool, now);
-        }
-        self.look_for_unasked(now);
-    }
-
     fn asked_in_talk(&mut self, put: Put, now: Moment) {
         let Some(talk) = &self.talk else { return };
         // What the stream has told of the call is more than what the question says.
-        // Of several announcements of a call the last knows most.
-        let told = talk.calls.iter().rfind(|tool| Some(&tool.call) == put.call.as_ref());
+        let told = put.call.as_ref().and_then(|call| self.interaction.begun(call));
         let tool = told.cloned().map(Box::new).or(put.tool);
+        self.interaction.ask(&put.id, "conversation", put.call.as_ref(), tool.as_deref());
         let asked = Asked {
             id: &put.id,
             asker: Asker::Conversation,
@@ -404,6 +256,7 @@ impl Driver<'_> {
         };
         if !talk.speaker.is_open(&put.id) {
             // The speaker has declined it already.
+            self.interaction.settle(&put.id, Permission::Denied);
             return self.announce(&asked, false, None);
         }
         self.was_asked(asked, now);
@@ -435,27 +288,6 @@ impl Driver<'_> {
         self.say(Said::Service, &said);
     }
 
-    /// What was judged when it was wanted done is not held against the rules once more when the call
-    /// is told that it was part of.
-    pub(super) fn was_judged(&mut self, tool: &Tool) {
-        let Some(talk) = &mut self.talk else { return };
-        let is_same = |call: &&Tool| match (&call.input, &tool.input) {
-            (ToolInput::Command { command, .. }, ToolInput::Command { command: run, .. }) => {
-                command == run
-            }
-            (ToolInput::Path { path }, ToolInput::Path { path: touched }) => path == touched,
-            (input, _) => call.tool_kind == tool.tool_kind && says_nothing(input),
-        };
-        let calls: Vec<CallId> =
-            talk.calls.iter().filter(is_same).map(|call| call.call.clone()).collect();
-        for call in calls {
-            if talk.asked_about.len() == MOST_CALLS {
-                talk.asked_about.pop_front();
-            }
-            talk.asked_about.push_back(call);
-        }
-    }
-
     /// Says an answer that was worded so.
     pub(super) fn say_answer(&mut self, said: &[u8]) {
         self.say(Said::Answer, said);
@@ -466,8 +298,8 @@ impl Driver<'_> {
         match (request, &self.talk) {
             (Request::Prompt(_) | Request::Finish, None) => false,
             // In the order in which they came: a prompt before the end is a prompt.
-            (Request::Prompt(_) | Request::Finish, Some(talk)) => {
-                !talk.turn && self.prompt.is_open()
+            (Request::Prompt(_) | Request::Finish, Some(_)) => {
+                !self.interaction.in_turn() && self.prompt.is_open()
             }
             _ => true,
         }
@@ -484,8 +316,7 @@ impl Driver<'_> {
                 self.prompt_again(prompt);
             }
             Request::Finish => {
-                let Some(talk) = &mut self.talk else { return };
-                talk.last = true;
+                self.interaction.finish();
                 self.tell(Input::Resting(false), now);
                 self.prompt.finish();
             }
@@ -533,10 +364,7 @@ impl Driver<'_> {
         };
         let mut said = Vec::new();
         if talk.speaker.interrupt(&mut said) {
-            talk.cancelled = true;
-            talk.cancel_by = Some(now.plus(CANCEL_GRACE));
-            // Whoever interrupts has answered every question.
-            self.questions.clear(|asker| asker == Asker::Conversation);
+            self.interaction.interrupt(now);
             self.interrupt_services();
             let text = "the turn is interrupted, the process stays";
             self.log.decide(cancelled(by, text, false), None);
@@ -554,11 +382,6 @@ fn cancelled(by: &Actor, text: &str, ends_process: bool) -> TurnCancelled {
         text: text.to_owned(),
         ends_process,
     }
-}
-
-/// Whether nothing is known of what a tool was given.
-fn says_nothing(input: &ToolInput) -> bool {
-    matches!(input, ToolInput::Other { .. })
 }
 
 /// How the agent is to read: a conversation stays open.
@@ -580,6 +403,6 @@ pub(super) fn lines(bytes: &[u8]) -> Vec<Box<RawValue>> {
 
 impl std::fmt::Debug for Talk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Talk").field("turn", &self.turn).finish_non_exhaustive()
+        f.debug_struct("Talk").field("asked", &self.asked).finish_non_exhaustive()
     }
 }
