@@ -4,6 +4,7 @@
 use stablehand::Agent;
 use stablehand::config::{Config, ConfigRequest};
 use stablehand::session::SessionSpec;
+use stablehand_core::decision::OnUnasked;
 use stablehand_policy::settings::variable::{self, Variable};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -39,12 +40,18 @@ fn variable(text: &str) -> Result<Variable, String> {
 
 impl SettingsArgs {
     /// What is asked for by these flags and those about policies.
-    pub(crate) fn request(&self, policies: &[String], workspace: Option<&Path>) -> ConfigRequest {
+    pub(crate) fn request(
+        &self,
+        policies: &[String],
+        on_unasked: Option<OnUnasked>,
+        workspace: Option<&Path>,
+    ) -> ConfigRequest {
         ConfigRequest {
             policies: policies.to_vec(),
             workspace: workspace.map(Path::to_owned),
             context: self.context.clone(),
             env: self.env.clone(),
+            on_unasked,
             no_policy: self.no_policy,
             no_files: self.no_config,
         }

@@ -12,6 +12,7 @@ pub use stablehand_core::interaction::Attendance;
 
 use crate::policy_world::FileWorld;
 use serde_json::Value;
+use stablehand_core::decision::OnUnasked;
 use stablehand_core::event::Tool;
 use stablehand_policy::{Action, Call, Decision, NoExactRule, Policy};
 use std::path::{Path, PathBuf};
@@ -28,13 +29,15 @@ pub struct Gate {
     agent: String,
     /// Where such rules are written; nowhere without.
     rules_file: Option<PathBuf>,
+    /// What was asked for instead of the policy's own word.
+    on_unasked: Option<OnUnasked>,
 }
 
 impl Gate {
     /// The rules of `policy` for an agent in that world.
     pub fn new(policy: Policy, world: FileWorld, agent: impl Into<String>) -> Gate {
         let (policy, writing) = (RwLock::new(policy), Mutex::new(()));
-        Gate { policy, writing, world, agent: agent.into(), rules_file: None }
+        Gate { policy, writing, world, agent: agent.into(), rules_file: None, on_unasked: None }
     }
 
     /// Where rules are written when somebody says "always": a file of the user's, never a project's.
@@ -47,6 +50,19 @@ impl Gate {
     /// Where rules are written when somebody says "always".
     pub fn rules_file(&self) -> Option<&Path> {
         self.rules_file.as_deref()
+    }
+
+    /// Says what becomes of a run whose agent runs a tool unasked that the rules do not allow, instead of
+    /// the policy.
+    #[must_use]
+    pub fn with_on_unasked(mut self, on_unasked: Option<OnUnasked>) -> Gate {
+        self.on_unasked = on_unasked;
+        self
+    }
+
+    /// Returns what becomes of a run whose agent runs a tool unasked that the rules do not allow.
+    pub fn on_unasked(&self) -> OnUnasked {
+        self.on_unasked.unwrap_or_else(|| self.rules().on_unasked())
     }
 
     /// Whether a call may be made. What is asked about no call that we know is for a person.

@@ -190,6 +190,23 @@ fn what_an_agent_does_unasked_is_held_against_the_rules() {
 }
 
 #[test]
+fn what_an_agent_does_unasked_may_be_warned_of_instead() {
+    for agent in ["gemini/acp", "codex"] {
+        let env = with_shims();
+        let run = command(&env, "run", agent, "shell").flag("--policy", rules(&env, "deny"));
+        let run = run.args(["--on-unasked", "warn", "go"]).finish();
+        run.assert_code(0);
+        for record in env.log().all("tool_not_asked") {
+            assert_eq!((&record["level"], &record["tolerated"]), (&"WARN".into(), &true.into()));
+            assert_eq!(record["decision"]["rule"]["name"], "greeting");
+        }
+        assert_eq!(env.log().has("tool_not_asked"), agent == "gemini/acp", "{agent}");
+        assert_eq!(env.log().last()["outcome"], "success", "{agent}");
+        env.assert_nobody_left();
+    }
+}
+
+#[test]
 fn an_agent_that_cannot_be_confined_is_not_prompted() {
     let env = with_shims();
     let run = command(&env, "run", "gemini/acp", "shell").args(["--mode", "plan", "go"]).finish();

@@ -11,6 +11,7 @@ use crate::gate::{Attendance, Gate};
 use serde_json::Value;
 use stablehand_core::Moment;
 use stablehand_core::actor::{Actor, ActorKind};
+use stablehand_core::decision::OnUnasked;
 use stablehand_core::event::{Choice, EventKind, Tool};
 use stablehand_core::id::CallId;
 use stablehand_core::interaction::{Asker, Reaction, deny};
@@ -250,17 +251,21 @@ impl Driver<'_> {
 /// Tool calls that no request covered.
 impl Driver<'_> {
     /// Judges the tools that the stream told of and no request covered. Where the rules do not allow
-    /// one, the run is stopped: nobody can take it back, but the agent does nothing more.
+    /// one, the run is stopped: nobody can take it back, but the agent does nothing more. Where only a
+    /// warning is wanted ([`OnUnasked`]), the record says so and the run goes on.
     pub(super) fn judge_tools(&mut self, now: Moment) {
         for tool in self.interaction.take_unasked() {
             if self.stop.reason().is_some() {
                 return;
             }
-            let decision = match &self.spec.approvals {
-                Approvals::Policy { gate, .. } => gate.judge_call(Some(&tool), &Value::Null, None),
-                _ => without_rules(Action::Allow, ""),
+            let (decision, on_unasked) = match &self.spec.approvals {
+                Approvals::Policy { gate, .. } => {
+                    (gate.judge_call(Some(&tool), &Value::Null, None), gate.on_unasked())
+                }
+                _ => (without_rules(Action::Allow, ""), OnUnasked::Warn),
             };
             let is_allowed = decision.action == Action::Allow;
+            let tolerated = !is_allowed && on_unasked == OnUnasked::Warn;
             if is_allowed && self.spec.hooks.is_none() {
                 // Only hooks promise to ask about everything.
                 continue;
@@ -271,15 +276,17 @@ impl Driver<'_> {
                 format!("the agent used a tool that no hook asked about: {what}")
             } else {
                 let why = excerpt(decision.reason.as_bytes(), 400);
+                let then = if tolerated { "the run goes on" } else { "so the run is stopped" };
                 format!(
-                    "the agent ran a tool without asking, and the rules do not allow it, so the \
-                     run is stopped: {what}: {why}"
+                    "the agent ran a tool without asking, and the rules do not allow it, {then}: \
+                     {what}: {why}"
                 )
             };
             let decision = Some(decision).filter(|_| !is_allowed);
+            let record = ToolNotAsked { call_id: tool.call, decision, tolerated, text };
             self.stamp(now);
-            self.log.decide(ToolNotAsked { call_id: tool.call, decision, text }, None);
-            if !is_allowed {
+            self.log.decide(record, None);
+            if !is_allowed && !tolerated {
                 self.stop.kill(StopReason::Unasked, now);
             }
         }
