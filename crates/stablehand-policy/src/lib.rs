@@ -121,8 +121,8 @@ impl Policy {
         let may_say = |layer: &&Layer| {
             layer.origin == Origin::User || trusts || layer.on_unasked == Some(OnUnasked::Stop)
         };
-        let words = self.layers.iter().filter(may_say).filter_map(|layer| layer.on_unasked);
-        words.last().unwrap_or_default()
+        let mut words = self.layers.iter().filter(may_say).filter_map(|layer| layer.on_unasked);
+        words.next_back().unwrap_or_default()
     }
 
     /// Whether nothing in it is about calls: a file may say no more than `trust_project`.

@@ -30,12 +30,11 @@ pub enum Permission {
 impl From<&Answer> for Permission {
     fn from(answer: &Answer) -> Permission {
         match answer {
-            Answer::Allow | Answer::AllowAlways => Permission::Granted,
-            Answer::AllowWith { .. } => Permission::Changed,
             Answer::Deny { .. } => Permission::Denied,
             Answer::Choose(option) if option == "deny" => Permission::Denied,
-            // A person chose from the agent's own list, whose words we do not know.
-            Answer::Choose(_) => Permission::Granted,
+            Answer::AllowWith { .. } => Permission::Changed,
+            // Who chose another option did so from the agent's own list, whose words we do not know.
+            Answer::Allow | Answer::AllowAlways | Answer::Choose(_) => Permission::Granted,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::event::{Item, Outcome, ToolInput, ToolKind};
 use crate::id::ItemId;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn attended() -> Attendance {
     Attendance::Person { patience: Some(PATIENCE) }
@@ -133,7 +133,8 @@ fn an_interrupted_turn_has_its_time_to_end() {
 #[test]
 fn a_call_that_no_granted_request_covers_is_unasked() {
     // What is done between the request and the end of the call, and whether the call is unasked.
-    let table: [(fn(&mut Interaction), bool); 6] = [
+    type Act = fn(&mut Interaction);
+    let table: [(Act, bool); 6] = [
         (|machine| machine.settle("q", Permission::Granted), false),
         (|machine| machine.settle("q", Permission::Changed), false),
         (|machine| machine.settle("q", Permission::Denied), true),

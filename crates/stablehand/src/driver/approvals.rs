@@ -2,10 +2,10 @@
 //!
 //! Carries out what core's [`Interaction`](stablehand_core::interaction::Interaction) decides. Every
 //! request goes the same way: the policy judges, a person is asked where it says so, the answer goes
-//! on record and then to whoever asked: the conversation ([`super::talk`]) or a hook
-//! ([`super::hooks`]). While one waits, the monitor's clock stands still.
+//! on record and then through the [channel](super::channel) by which it came. While one waits, the monitor's clock stands still.
 
 use super::Driver;
+use super::channel::{Channel, Channels, Given};
 use super::stop::StopReason;
 use crate::gate::{Attendance, Gate};
 use serde_json::Value;
@@ -99,11 +99,11 @@ impl Asked<'_> {
 }
 
 impl Driver<'_> {
-    /// Judges a question, and answers it or lets it wait.
-    pub(super) fn was_asked(&mut self, asked: Asked<'_>, now: Moment) {
+    /// Judges a question that came through a channel, and answers it or lets it wait.
+    pub(super) fn was_asked(&mut self, channel: &mut dyn Channel, asked: Asked<'_>, now: Moment) {
         if self.requests.is_alarmed() {
             let stop = ActorKind::Stop.into();
-            return self.answer(asked.id, asked.asker, &deny(STOPPING), &stop);
+            return self.answer(channel, asked.id, asked.asker, &deny(STOPPING), &stop);
         }
         let decision = match &self.spec.approvals {
             Approvals::Policy { gate, .. } => {
@@ -130,7 +130,7 @@ impl Driver<'_> {
         match reaction {
             Reaction::Wait => self.requests.board().waits(asked.id),
             Reaction::Answer(answer) => {
-                self.answer(asked.id, asked.asker, &answer, &decided_by(&decision));
+                self.answer(channel, asked.id, asked.asker, &answer, &decided_by(&decision));
             }
         }
     }
@@ -142,31 +142,25 @@ impl Driver<'_> {
     }
 
     /// Nobody answers any more: every question becomes what it is without anybody.
-    pub(super) fn left_alone(&mut self) {
+    pub(super) fn left_alone(&mut self, channels: &mut Channels) {
         let Some(waiting) = self.interaction.leave_alone() else { return };
         let text = "nobody is there to answer questions any more".to_owned();
         self.log.decide(LeftAlone { waiting: waiting.len() as u64, text }, None);
         for open in waiting {
-            self.answer(&open.id, open.asker, &open.otherwise, &ActorKind::Unattended.into());
-        }
-    }
-
-    /// The agent is being stopped: no hook is waited for any more, and none says yes.
-    pub(super) fn turn_hooks_down(&mut self) {
-        let waiting = self.interaction.take_waiting(|asker| matches!(asker, Asker::Hook(_)));
-        for open in waiting {
-            self.answer(&open.id, open.asker, &deny(STOPPING), &ActorKind::Stop.into());
+            let by = ActorKind::Unattended.into();
+            self.answer(channels.of(open.asker), &open.id, open.asker, &open.otherwise, &by);
         }
     }
 
     /// What nobody answered in time is answered for them, and the monitor knows whether anybody is
     /// waited for.
-    pub(super) fn advance_questions(&mut self) {
+    pub(super) fn advance_questions(&mut self, channels: &mut Channels) {
         let now = self.clock.now();
         for open in self.interaction.expire(now) {
-            self.answer(&open.id, open.asker, &open.otherwise, &ActorKind::Timeout.into());
+            let by = ActorKind::Timeout.into();
+            self.answer(channels.of(open.asker), &open.id, open.asker, &open.otherwise, &by);
         }
-        let by_client = self.relay.as_ref().is_some_and(super::Relay::waits_for_client);
+        let by_client = channels.primary.waits_for_client();
         let (waits, waited) = self.interaction.take_held(by_client);
         if waits || waited {
             // What was taken back or settled elsewhere waits for nobody.
@@ -178,19 +172,32 @@ impl Driver<'_> {
     }
 
     /// The answer of somebody who was asked.
-    pub(super) fn answer_of(&mut self, id: &str, answer: &Answer, by: &Actor) {
+    pub(super) fn answer_of(
+        &mut self,
+        channels: &mut Channels,
+        id: &str,
+        answer: &Answer,
+        by: &Actor,
+    ) {
         let asker = self.interaction.asker_of(id).unwrap_or(Asker::Conversation);
-        self.answer(id, asker, answer, by);
+        self.answer(channels.of(asker), id, asker, answer, by);
     }
 
-    /// Answers a question, on record first.
-    pub(super) fn answer(&mut self, id: &str, asker: Asker, answer: &Answer, by: &Actor) {
+    /// Answers a question through its channel, on record first.
+    pub(super) fn answer(
+        &mut self,
+        channel: &mut dyn Channel,
+        id: &str,
+        asker: Asker,
+        answer: &Answer,
+        by: &Actor,
+    ) {
         let mut given = answer.clone();
-        let mut tried = self.word(id, asker, &given);
+        let mut tried = channel.word(id, asker, &given);
         if matches!(tried, Err(Unanswerable::NoSuchAnswer { .. })) && !by.by.is_somebody() {
             // Nobody is there to choose better, and the agent waits.
             given = deny("it cannot be answered here");
-            tried = self.word(id, asker, &given);
+            tried = channel.word(id, asker, &given);
         }
         match tried {
             Ok(worded) => {
@@ -200,7 +207,9 @@ impl Driver<'_> {
                     _ => None,
                 };
                 self.resolved(id, (&given).into(), by, message);
-                self.deliver(asker, &worded, &given, by.by.is_somebody());
+                let by_person = by.by.is_somebody();
+                let given = Given { worded: &worded, answer: &given, by_person };
+                channel.deliver(self, asker, &given);
             }
             Err(error) => {
                 self.requests.board().still_waits(id);
@@ -228,23 +237,6 @@ impl Driver<'_> {
         };
         let event = EventKind::ApprovalResolved { id: id.to_owned(), choice, by: by.clone() };
         self.log.decide(record, Some(&event));
-    }
-
-    /// The answer in the words of whoever asked.
-    fn word(&mut self, id: &str, asker: Asker, answer: &Answer) -> Result<Vec<u8>, Unanswerable> {
-        match asker {
-            Asker::Conversation => self.word_in_talk(id, answer),
-            Asker::Hook(number) => self.word_for_hook(id, number, answer),
-            Asker::Service(number) => self.word_for_service(id, number, answer),
-        }
-    }
-
-    fn deliver(&mut self, asker: Asker, worded: &[u8], answer: &Answer, by_person: bool) {
-        match asker {
-            Asker::Conversation => self.say_answer(worded),
-            Asker::Hook(number) => self.answer_hook(number, worded, answer, by_person),
-            Asker::Service(number) => self.serve_or_refuse(number, answer),
-        }
     }
 }
 

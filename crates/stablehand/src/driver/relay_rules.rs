@@ -171,42 +171,40 @@ impl Rulings {
         self.answered.push((judged, allows.is_some_and(|option| option.is_str("allow"))));
         true
     }
-}
 
-impl Driver<'_> {
     /// Puts on record what was judged with a chunk, before anybody acts on it.
-    pub(super) fn record_rulings(&mut self) {
-        let Some(relay) = &self.relay else { return };
-        for judged in &relay.rulings.judged {
+    pub(super) fn record(&self, driver: &mut Driver<'_>) {
+        for judged in &self.judged {
             let id = judged.what.id_text();
             if judged.decision.is_some() {
                 let method = Some(judged.what.method.clone());
                 let decision = judged.decision.clone();
-                self.log.decide(PolicyDecided { id, method, decision }, None);
+                driver.log.decide(PolicyDecided { id, method, decision }, None);
             } else {
                 let text = "a line that cannot be judged for certain was kept from the client";
-                self.log.decide(Withheld { id, text: text.to_owned() }, None);
+                driver.log.decide(Withheld { id, text: text.to_owned() }, None);
             }
         }
     }
+}
 
+impl Relay {
     /// Answers, asks, and stops, after each chunk.
-    pub(super) fn carry_out_rulings(&mut self, now: Moment) {
-        let Some(relay) = &mut self.relay else { return };
-        let judged = std::mem::take(&mut relay.rulings.judged);
-        for judged in judged {
-            self.stamp(now);
-            self.settle_ruling(judged);
+    pub(super) fn carry_out_rulings(&mut self, driver: &mut Driver<'_>, now: Moment) {
+        for judged in std::mem::take(&mut self.rulings.judged) {
+            driver.stamp(now);
+            self.settle_ruling(driver, judged);
         }
-        self.judge_tools(now);
+        driver.judge_tools(now);
     }
 
-    fn settle_ruling(&mut self, judged: Judged) {
+    fn settle_ruling(&mut self, driver: &mut Driver<'_>, judged: Judged) {
         let Judged { what, call, tool, .. } = &judged;
-        self.interaction.ask(&what.id_text(), &what.method, call.as_ref(), tool.as_deref());
+        driver.interaction.ask(&what.id_text(), &what.method, call.as_ref(), tool.as_deref());
         let is_permission = matches!(judged.what.question, AcpQuestion::Permission);
         let Some(decision) = &judged.decision else {
             return self.refuse(
+                driver,
                 &judged,
                 &ActorKind::Policy.into(),
                 "denied: it cannot be read for certain",
@@ -214,100 +212,98 @@ impl Driver<'_> {
         };
         let by = decided_by(decision);
         let no = format!("denied: {}", decision.reason);
-        let stopping = self.requests.is_alarmed() || self.stop.reason().is_some();
+        let stopping = driver.requests.is_alarmed() || driver.stop.reason().is_some();
         match (decision.action, is_permission) {
             // Passed already: the client's to answer, or allowed.
             (Action::Ask, true) => {
-                let Some(relay) = &mut self.relay else { return };
-                let passed = &mut relay.rulings.left_to_client;
+                let passed = &mut self.rulings.left_to_client;
                 if passed.len() == MOST {
                     passed.pop_front();
                 }
                 passed.push_back(judged.what);
             }
             (Action::Allow, false) => {
-                self.interaction.settle(&judged.what.id_text(), Permission::Granted);
+                driver.interaction.settle(&judged.what.id_text(), Permission::Granted);
             }
-            (Action::Deny, _) => self.refuse(&judged, &by, &no),
+            (Action::Deny, _) => self.refuse(driver, &judged, &by, &no),
             // Whoever is being stopped is told yes by nobody.
             _ if stopping => {
                 let why = format!("denied: {STOPPING}");
-                self.refuse(&judged, &ActorKind::Stop.into(), &why);
+                self.refuse(driver, &judged, &ActorKind::Stop.into(), &why);
             }
             (Action::Allow, true) => match judged.what.permit(&Answer::Allow) {
                 Some(line) => {
-                    self.permit(&judged, &by);
-                    self.say_for_client("answer", &line);
+                    permit(driver, &judged, &by);
+                    self.say_for_client(driver, "answer", &line);
                 }
-                None => self.refuse(&judged, &by, "denied: it offers no way to allow it once"),
+                None => {
+                    self.refuse(driver, &judged, &by, "denied: it offers no way to allow it once");
+                }
             },
             (Action::Ask, false) if judged.line.is_empty() => {
-                self.refuse(&judged, &by, "denied: it is too long to be asked about");
+                self.refuse(driver, &judged, &by, "denied: it is too long to be asked about");
             }
-            (Action::Ask, false) => self.ask_client(judged),
+            (Action::Ask, false) => self.ask_client(driver, judged),
         }
     }
 
-    /// Puts on record that a request is allowed.
-    fn permit(&mut self, judged: &Judged, by: &Actor) {
-        let id = judged.what.id_text();
-        self.interaction.settle(&id, Permission::Granted);
-        self.resolved(&id, Choice::Allow, by, None);
-    }
-
     /// Takes the client's answer to a permission request that was left to it.
-    pub(super) fn client_answered(&mut self, id: &str, option: &str) {
-        let Some(relay) = &mut self.relay else { return };
-        let passed = &mut relay.rulings.left_to_client;
+    pub(super) fn client_answered(&mut self, driver: &mut Driver<'_>, id: &str, option: &str) {
+        let passed = &mut self.rulings.left_to_client;
         if let Some(at) = passed.iter().position(|what| what.id_text() == id)
             && let Some(what) = passed.remove(at)
         {
             let granted = what.is_allowed_by(option);
             let permission = if granted { Permission::Granted } else { Permission::Denied };
-            self.interaction.settle(id, permission);
+            driver.interaction.settle(id, permission);
         }
-        self.resolved(id, option.to_owned().into(), &ActorKind::Client.into(), None);
+        driver.resolved(id, option.to_owned().into(), &ActorKind::Client.into(), None);
     }
 
     /// Says no, on record first.
-    fn refuse(&mut self, judged: &Judged, by: &Actor, why: &str) {
+    fn refuse(&mut self, driver: &mut Driver<'_>, judged: &Judged, by: &Actor, why: &str) {
         let line = match judged.what.question {
             AcpQuestion::Permission => {
                 judged.what.permit(&Answer::Deny { message: why.to_owned() })
             }
             _ => judged.what.refuse(why),
         };
-        self.interaction.settle(&judged.what.id_text(), Permission::Denied);
+        driver.interaction.settle(&judged.what.id_text(), Permission::Denied);
         // What asks for no answer was only withheld.
         let Some(line) = line else { return };
-        self.resolved(&judged.what.id_text(), Choice::Deny, by, Some(why));
-        self.say_for_client("answer", &line);
+        driver.resolved(&judged.what.id_text(), Choice::Deny, by, Some(why));
+        self.say_for_client(driver, "answer", &line);
     }
 
     /// Asks the client in our own words whether what the agent wants of it may be.
-    fn ask_client(&mut self, judged: Judged) {
-        let Some(Relay { rulings, .. }) = &mut self.relay else { return };
+    fn ask_client(&mut self, driver: &mut Driver<'_>, judged: Judged) {
+        let rulings = &mut self.rulings;
         rulings.asked += 1;
         let id = format!("stablehand-ask-{}-{}", rulings.name, rulings.asked);
         let reason = judged.decision.as_ref().map(|decision| decision.reason.as_str());
         let line = judged.what.ask(&id, judged.tool.as_deref(), reason.unwrap_or_default());
         rulings.waiting.push((id, judged));
-        self.tell_client("question", &line);
+        self.tell_client(driver, "question", &line);
     }
 
     /// Carries out what the client said to our questions.
-    pub(super) fn carry_out_asked(&mut self) {
-        let Some(relay) = &mut self.relay else { return };
-        for (judged, allowed) in std::mem::take(&mut relay.rulings.answered) {
+    pub(super) fn carry_out_asked(&mut self, driver: &mut Driver<'_>) {
+        for (judged, allowed) in std::mem::take(&mut self.rulings.answered) {
             if !allowed {
-                self.refuse(&judged, &ActorKind::Client.into(), "denied by the user");
+                self.refuse(driver, &judged, &ActorKind::Client.into(), "denied by the user");
                 continue;
             }
-            self.permit(&judged, &ActorKind::Client.into());
-            let Some(relay) = &mut self.relay else { return };
-            relay.pass_later(&judged.line);
-            self.log.flush();
-            self.speak_to_client(false);
+            permit(driver, &judged, &ActorKind::Client.into());
+            self.pass_later(&judged.line);
+            driver.log.flush();
+            self.speak_to_client(driver, false);
         }
     }
+}
+
+/// Puts on record that a request is allowed.
+fn permit(driver: &mut Driver<'_>, judged: &Judged, by: &Actor) {
+    let id = judged.what.id_text();
+    driver.interaction.settle(&id, Permission::Granted);
+    driver.resolved(&id, Choice::Allow, by, None);
 }
