@@ -15,6 +15,7 @@ use stablehand::gate::Gate;
 use stablehand::redact::Redaction;
 use stablehand::session::{Session, SessionSpec};
 use stablehand::surroundings::Surroundings;
+use stablehand_core::decision::OnUnasked;
 use stablehand_core::monitor::Limits;
 use stablehand_core::record::Level;
 use stablehand_core::words;
@@ -63,6 +64,11 @@ pub struct ChoiceArgs {
     /// Rules that answer the agent's questions whether it may do something
     #[arg(long, value_name = "FILE|PROFILE", conflicts_with = "force", help = help::policy())]
     policy: Vec<String>,
+
+    /// What to do when the agent runs a tool without asking that the policy does not allow: stop the
+    /// run, or warn and go on [default: stop, or `on_unasked` of the policy]
+    #[arg(long, value_name = "stop|warn", value_parser = on_unasked, conflicts_with = "force")]
+    on_unasked: Option<OnUnasked>,
 
     /// Have the agent call us before every tool and tell us what it does, by its own hooks
     #[arg(long, help = help::hooks())]
@@ -125,6 +131,14 @@ pub struct ChoiceArgs {
 
 fn mode(name: &str) -> Result<Mode, String> {
     Mode::by_name(name).ok_or_else(|| format!("`{name}` is no mode; choose plan, ask or edit"))
+}
+
+fn on_unasked(word: &str) -> Result<OnUnasked, String> {
+    match word {
+        "stop" => Ok(OnUnasked::Stop),
+        "warn" => Ok(OnUnasked::Warn),
+        _ => Err("choose stop or warn".to_owned()),
+    }
 }
 
 impl ChoiceArgs {
@@ -195,7 +209,8 @@ impl ChoiceArgs {
 
     /// What the user's file, the project's and the flags say, read now.
     pub(crate) fn config(&self, env: &Env) -> Result<Config, Failure> {
-        let request = self.settings.request(&self.policy, self.workspace.as_deref());
+        let request =
+            self.settings.request(&self.policy, self.on_unasked, self.workspace.as_deref());
         Ok(Config::read(&request, &env.places())?)
     }
 

@@ -1,6 +1,7 @@
 //! The flags of settings. Finding and merging the files is the library's ([`stablehand::config`]).
 
 use stablehand::config::ConfigRequest;
+use stablehand_core::decision::OnUnasked;
 use stablehand_policy::settings::variable::{self, Variable};
 use std::path::{Path, PathBuf};
 
@@ -35,12 +36,18 @@ fn variable(text: &str) -> Result<Variable, String> {
 
 impl SettingsArgs {
     /// What is asked for by these flags and those about policies.
-    pub(crate) fn request(&self, policies: &[String], workspace: Option<&Path>) -> ConfigRequest {
+    pub(crate) fn request(
+        &self,
+        policies: &[String],
+        on_unasked: Option<OnUnasked>,
+        workspace: Option<&Path>,
+    ) -> ConfigRequest {
         ConfigRequest {
             policies: policies.to_vec(),
             workspace: workspace.map(Path::to_owned),
             context: self.context.clone(),
             env: self.env.clone(),
+            on_unasked,
             no_policy: self.no_policy,
             no_files: self.no_config,
         }

@@ -35,6 +35,17 @@ impl fmt::Display for Action {
     }
 }
 
+/// What becomes of a run whose agent ran a tool without asking, where the rules do not allow the tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnUnasked {
+    /// It is stopped.
+    #[default]
+    Stop,
+    /// It goes on, with a warning on record.
+    Warn,
+}
+
 /// Where a rule stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

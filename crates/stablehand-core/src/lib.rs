@@ -21,6 +21,7 @@ pub mod event;
 pub mod facts;
 pub mod hook;
 pub mod id;
+pub mod interaction;
 pub mod json;
 pub mod line;
 pub mod mcp;

@@ -13,7 +13,7 @@ pub use crate::settings::place::FileError as PolicyError;
 use crate::settings::place::position;
 use serde::Deserialize;
 use serde_json::Value;
-use stablehand_core::decision::{Action, RuleRef};
+use stablehand_core::decision::{Action, OnUnasked, RuleRef};
 use std::ops::Range;
 use toml::Spanned;
 
@@ -23,6 +23,7 @@ use toml::Spanned;
 pub(crate) struct PolicyTable {
     default: Option<Action>,
     unattended: Option<Spanned<Action>>,
+    on_unasked: Option<OnUnasked>,
     profile: Option<Spanned<Words>>,
     trust_project: Option<bool>,
     tools: Option<ToolsTable>,
@@ -136,6 +137,7 @@ pub(crate) fn compile(
         origin: Origin::User,
         default: table.default,
         unattended: table.unattended.map(Spanned::into_inner),
+        on_unasked: table.on_unasked,
         trust_project: table.trust_project.unwrap_or_default(),
         tools: Tools { known_only: tools.known_only, known: tools.known, described },
         rules,

@@ -38,7 +38,7 @@ pub use cases::{CaseFailure, CaseTable};
 pub use exact::NoExactRule;
 pub use file::PolicyError;
 pub use profile::{ALL as PROFILES, by_name as profile};
-pub use stablehand_core::decision::{Action, Decision, Judged, RuleRef};
+pub use stablehand_core::decision::{Action, Decision, Judged, OnUnasked, RuleRef};
 pub use tools::{input_of, kind_of};
 
 use crate::settings::{SettingsFile, Whose};
@@ -67,6 +67,7 @@ pub(crate) struct Layer {
     origin: Origin,
     default: Option<Action>,
     unattended: Option<Action>,
+    on_unasked: Option<OnUnasked>,
     trust_project: bool,
     tools: Tools,
     /// Each with what its `ask` becomes when nobody is there.
@@ -111,6 +112,17 @@ impl Policy {
     /// Whether the user lets a project's file widen.
     pub fn trusts_project(&self) -> bool {
         self.layers.iter().any(|layer| layer.trust_project)
+    }
+
+    /// Returns what becomes of a run whose agent runs a tool unasked that the rules do not allow: the
+    /// word of the topmost layer that has one. A project's may only be stricter.
+    pub fn on_unasked(&self) -> OnUnasked {
+        let trusts = self.trusts_project();
+        let may_say = |layer: &&Layer| {
+            layer.origin == Origin::User || trusts || layer.on_unasked == Some(OnUnasked::Stop)
+        };
+        let mut words = self.layers.iter().filter(may_say).filter_map(|layer| layer.on_unasked);
+        words.next_back().unwrap_or_default()
     }
 
     /// Whether nothing in it is about calls: a file may say no more than `trust_project`.

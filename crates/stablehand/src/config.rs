@@ -21,6 +21,7 @@ use files::{found, known_agents};
 use rules::Rules;
 use serde_json::{Value, json};
 use stablehand_core::continuation::{ContinueRule, When};
+use stablehand_core::decision::OnUnasked;
 use stablehand_policy::settings::variable::Variable;
 use stablehand_policy::settings::{Settings, SettingsFile};
 use std::borrow::Cow;
@@ -48,6 +49,9 @@ pub struct ConfigRequest {
     pub context: Vec<PathBuf>,
     /// Variables for the agent.
     pub env: Vec<Variable>,
+    /// What becomes of a run whose agent runs a tool unasked that the policy does not allow; what the
+    /// policy says, where absent.
+    pub on_unasked: Option<OnUnasked>,
     /// Hold the agent to no policy, whatever the files say.
     pub no_policy: bool,
     /// Read neither the user's file nor the project's.
@@ -62,6 +66,7 @@ pub struct Config {
     /// The files, described.
     files: Vec<String>,
     policy: Option<Rules>,
+    on_unasked: Option<OnUnasked>,
     /// The context that a new session gets before its first prompt.
     pub context: ContextText,
     env: Vec<Variable>,
@@ -114,6 +119,7 @@ impl Config {
             workspace: request.workspace.clone(),
             files,
             policy,
+            on_unasked: request.on_unasked,
             ignored: ignored.collect(),
             context,
             env: variables,
@@ -135,7 +141,8 @@ impl Config {
         }
         let sources = Sources::named_by(&[], Some(workspace));
         let Some(rules) = Rules::of(rules, &sources)? else { return Ok(None) };
-        rules.gate(agent.name(), Some(workspace), places).map(Some)
+        let gate = rules.gate(agent.name(), Some(workspace), places)?;
+        Ok(Some(Arc::new(gate)))
     }
 
     /// The rules for an agent, where there are any. An agent that they cannot hold is refused: a policy
@@ -156,8 +163,9 @@ impl Config {
 
     /// The same for an agent that may be none of ours, and is not asked whether it can be held.
     pub fn gate_named(&self, agent: &str) -> Result<Option<Arc<Gate>>, ConfigError> {
-        let gate = |rules: &Rules| rules.gate(agent, self.workspace.as_deref(), &self.places);
-        self.policy.as_ref().map(gate).transpose()
+        let Some(rules) = &self.policy else { return Ok(None) };
+        let gate = rules.gate(agent, self.workspace.as_deref(), &self.places)?;
+        Ok(Some(Arc::new(gate.with_on_unasked(self.on_unasked))))
     }
 
     /// The files of a policy that nobody named, for a message; none where it was named, or where

@@ -12,21 +12,24 @@
 
 mod act;
 mod approvals;
+mod channel;
 mod ending;
 mod hooks;
 mod inform;
+mod lingering;
 mod notes;
 mod onward;
 mod prompt;
 mod relay;
 mod relay_rules;
+mod requests;
 mod select;
 mod services;
 mod status;
 mod stop;
 mod streams;
-mod talk;
 mod terminal;
+mod two_way;
 
 pub use approvals::Approvals;
 pub use ending::{Ending, RunReport};
@@ -35,37 +38,38 @@ pub use hooks::{HookInstall, HookSpec};
 pub(crate) use notes::cut;
 pub use status::{StatusCell, StatusLine};
 pub use stop::Stages;
-pub use talk::TalkSpec;
 pub use terminal::TerminalRun;
+pub use two_way::TalkSpec;
 
 use crate::agent::{self, ExitMeaning};
 use crate::clock::{RunClock, unix_now};
 use crate::continuation::Continuations;
 use crate::control::Requests;
-use crate::keeper::{Keeper, KeeperProgram, Launch, SpawnError};
+use crate::keeper::{Keeper, KeeperProgram, Launch, SpawnError, Transport};
 use crate::log::Log;
 use crate::recovery::{self, Tries};
 use crate::session::Turns;
 use crate::sink::PassThrough;
 pub use stablehand_core::facts::{Facts, Progress};
 
-use approvals::Questions;
-use hooks::HookServer;
+use channel::{Channel, Channels, Pipe};
 use onward::Onward;
 use prompt::PromptWriter;
 use relay::Relay;
 use relay_rules::Rulings;
-use services::Serving;
 use stablehand_core::Dialect;
 use stablehand_core::event::{EventKind, ProcessExit, SessionEnd};
 use stablehand_core::id::{RunId, SessionId};
-use stablehand_core::monitor::{Action, Limits, Monitor};
+use stablehand_core::interaction::Interaction;
+use stablehand_core::monitor::{Action, Judgement, Limits, Monitor};
 use status::Shown;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 use stop::{StopReason, StopState};
 use streams::{StderrStream, StdoutStream};
-use talk::Talk;
+use terminal::AtTerminal;
+use two_way::TwoWay;
 
 /// After the agent's exit, its pipes are read until so long nothing came.
 const DRAIN_IDLE: Duration = Duration::from_millis(200);
@@ -134,6 +138,24 @@ pub struct RunSpec {
     pub tries: Tries,
 }
 
+impl RunSpec {
+    /// Returns true if tool calls are held against the permission requests when they are over.
+    fn judges_tools(&self) -> bool {
+        let has_rules = matches!(self.approvals, Approvals::Policy { .. });
+        has_rules || (self.hooks.is_some() && self.approvals.judge())
+    }
+
+    /// Returns true if somebody may prompt the agent while it runs, or answer it.
+    fn interacts(&self) -> bool {
+        self.talk.is_some() || self.hooks.is_some() || self.is_relayed
+    }
+
+    /// Returns true if the agent has a terminal instead of pipes.
+    fn is_at_terminal(&self) -> bool {
+        self.launch.transport != Transport::Pipe
+    }
+}
+
 /// Who is shown what, while the run goes on.
 #[derive(Debug, Default)]
 pub struct Faces {
@@ -145,7 +167,7 @@ pub struct Faces {
     pub status: Option<StatusCell>,
     /// A client that speaks to the agent itself: what it says, which is passed on as it is. What the
     /// agent says goes to standard output, which must then be [apart](PassThrough::apart).
-    pub client: Option<std::os::fd::OwnedFd>,
+    pub client: Option<OwnedFd>,
 }
 
 /// Runs an agent from spawn to reaped.
@@ -182,28 +204,18 @@ pub(crate) fn run(
             {
                 log.decide(notes::prompt(prompt, &[]), None);
             }
-            let talk = spec.talk.as_ref().and_then(|talk| {
-                let speaker = spec.dialect.speaker(&talk.opening)?;
-                Some(Talk::new(talk, speaker))
-            });
-            let relay = faces
-                .client
-                .take()
-                .map(|client| Relay::new(client, Rulings::new(&spec.approvals, &spec.run.0)));
-            let listens = talk.is_some() || relay.is_some();
-            let (prompt, terminal) = terminal::split_input(spec, pipes.stdin, listens);
+            let (primary, prompt) = primary_channel(spec, pipes.stdin, faces.client.take());
+            let mut channels = Channels { primary, hooks };
             let mut driver = Driver {
                 clock,
                 monitor: Monitor::new(spec.limits.clone(), stablehand_core::Moment::START),
                 stdout: StdoutStream::new(pipes.stdout, spec.dialect, spec.verify),
                 stderr: StderrStream::new(pipes.stderr),
                 prompt,
-                terminal,
-                talk,
-                relay,
-                questions: Questions::new(&spec.approvals),
-                hooks,
-                serving: Serving::new(spec),
+                interaction: Interaction::new(spec.approvals.attendance())
+                    .open_ended(spec.talk.as_ref().is_some_and(|talk| talk.stays))
+                    .judging(spec.judges_tools()),
+                commands: Vec::new(),
                 onward: Onward::new(spec.continuations.clone(), spec.dialect, began),
                 facts: Facts::default(),
                 actions: Vec::new(),
@@ -214,6 +226,7 @@ pub(crate) fn run(
                 survivors: Vec::new(),
                 sample: None,
                 leases: lease.into_iter().collect(),
+                verdict: None,
                 judged: None,
                 congested: false,
                 held_since: None,
@@ -232,11 +245,32 @@ pub(crate) fn run(
             if let Some(redaction) = driver.log.redaction() {
                 driver.monitor.redact(std::sync::Arc::clone(&redaction.redactor));
             }
-            driver.open_talk();
-            driver.open_relay();
-            driver.run()
+            channels.primary.open(&mut driver);
+            driver.run(&mut channels)
         }
         Err(error) => could_not_start(spec, log, error),
+    }
+}
+
+/// Makes the channel by which the agent is prompted, and the writer of its standard input.
+fn primary_channel(
+    spec: &RunSpec,
+    stdin: OwnedFd,
+    client: Option<OwnedFd>,
+) -> (Box<dyn Channel>, PromptWriter) {
+    let speaker = spec.talk.as_ref().and_then(|talk| spec.dialect.speaker(&talk.opening));
+    match (speaker.zip(spec.talk.as_ref()), client) {
+        _ if spec.is_at_terminal() => {
+            (Box::new(AtTerminal::new(spec, stdin)), PromptWriter::closed())
+        }
+        (Some((speaker, talk)), _) => {
+            (Box::new(TwoWay::new(talk, speaker)), PromptWriter::open(stdin))
+        }
+        (None, Some(client)) => {
+            let rulings = Rulings::new(&spec.approvals, &spec.run.0);
+            (Box::new(Relay::new(client, rulings)), PromptWriter::open(stdin))
+        }
+        (None, None) => (Box::new(Pipe), PromptWriter::new(stdin, spec.prompt.clone())),
     }
 }
 
@@ -260,19 +294,12 @@ struct Driver<'a> {
     stdout: StdoutStream,
     stderr: StderrStream,
     prompt: PromptWriter,
-    /// The conversation, where there is one.
-    talk: Option<Talk>,
-    /// The agent's own client, where it has one.
-    relay: Option<Relay>,
-    /// What somebody has to answer.
-    questions: Questions,
-    /// Where its hooks call, when they are wanted.
-    hooks: Option<HookServer>,
-    /// What it has us do for it.
-    serving: Serving,
+    /// Turns, and permission requests.
+    interaction: Interaction,
+    /// The commands that run for it.
+    commands: Vec<services::Terminal>,
     /// When it is told to go on.
     onward: Onward,
-    terminal: Option<terminal::AtTerminal>,
     facts: Facts,
     actions: Vec<Action>,
     stop: StopState,
@@ -283,7 +310,9 @@ struct Driver<'a> {
     /// A look at the tree's processor time that is under way.
     sample: Option<act::Sample>,
     leases: Vec<(SessionId, crate::lease::Lease)>,
-    judged: Option<stablehand_core::monitor::Judgement>,
+    /// A verdict that is not carried out yet, and when it was reached.
+    verdict: Option<(Box<Judgement>, stablehand_core::Moment)>,
+    judged: Option<Judgement>,
     shown: Shown,
     /// The disk is full and a reader far behind: the agent has to wait, and knows nothing of it.
     congested: bool,
@@ -313,40 +342,34 @@ enum Phase {
 }
 
 impl Driver<'_> {
-    fn run(&mut self) -> RunReport {
+    fn run(&mut self, channels: &mut Channels) -> RunReport {
         // What came together with the answer to the launch makes no descriptor ready any more.
-        self.serve_requests();
+        self.serve_requests(channels);
         self.serve_keeper();
         // On record before anything that the agent says: it may have to wait for its first prompt.
-        self.act();
+        self.act(channels);
         while self.phase != Phase::Over {
-            self.wait();
-            self.act();
-            self.advance_talk();
-            self.advance_services();
-            self.advance_relay();
-            self.advance_hooks();
-            self.advance_questions();
-            self.judge_if_due();
-            self.act();
-            self.advance_terminal();
-            self.advance_stop();
+            self.wait(channels);
+            self.act(channels);
+            channels.each(|channel| channel.advance(self));
+            self.advance_questions(channels);
+            self.judge_if_due(channels);
+            self.act(channels);
+            self.advance_stop(channels);
             self.advance_phase();
             self.show_status();
         }
-        self.finish()
+        self.finish(channels)
     }
 
     /// The last bytes, the last records.
-    fn finish(&mut self) -> RunReport {
-        self.read_rest();
-        self.act();
+    fn finish(&mut self, channels: &mut Channels) -> RunReport {
+        self.read_rest(channels);
+        self.act(channels);
         // The last bytes may tell of one more tool.
-        self.judge_last_tools();
-        self.conclude_by_exit();
-        self.close_hooks();
-        self.end_services();
-        let end = self.conclude();
+        self.judge_tools(self.clock.now());
+        channels.each(|channel| channel.finish(self));
+        let end = self.conclude(channels.primary.as_ref());
         let continued = self.continue_session(end);
         let mut report = RunReport {
             end,
@@ -367,15 +390,12 @@ impl Driver<'_> {
             elapsed: self.clock.now().0,
             meaning: ending::meaning(self.spec.exit_codes, self.exit),
             error: ending::error(self.facts.result.as_ref()),
-            finished: self.talk.as_ref().is_none_or(Talk::is_last),
+            finished: self.interaction.is_last(),
             continuations: std::mem::take(&mut self.onward.rules),
             continued,
-            prompt: self.talk.as_mut().and_then(Talk::take_prompt),
+            prompt: self.interaction.take_prompt(),
             // A later turn of the same process has not been tried yet.
-            tried: match &self.talk {
-                Some(talk) if talk.prompts() > 1 => 0,
-                _ => self.spec.tries.tried,
-            },
+            tried: if self.interaction.prompts() > 1 { 0 } else { self.spec.tries.tried },
             again: false,
         };
         let next = recovery::next(&report, report.tried, self.spec.tries.allowed);
@@ -385,18 +405,16 @@ impl Driver<'_> {
             && !matches!(next, recovery::Next::Stop { .. });
         let report = report.with_last_words(self.log, self.began, self.spec.dialect);
         let report = report.redacted(self.log);
-        self.answer_for_agent(&report);
+        channels.primary.report(self, &report);
         report.write_down(self.log);
         report
     }
 }
 
 impl Driver<'_> {
-    fn conclude(&self) -> Ending {
+    fn conclude(&self, channel: &dyn Channel) -> Ending {
         let result = self.facts.result.as_ref();
-        if self.stop.reason().is_none()
-            && self.talk.as_ref().is_some_and(|talk| talk.was_cancelled(result))
-        {
+        if self.stop.reason().is_none() && self.interaction.was_cancelled(result) {
             return Ending {
                 end: SessionEnd::Interrupted,
                 by: stablehand_core::event::EndedBy::Person,
@@ -410,11 +428,7 @@ impl Driver<'_> {
             }
             (reason, _) => reason,
         };
-        let ending = ending::conclude(&self.facts, reason, self.judged.as_ref());
-        match &self.relay {
-            Some(relay) => ending::with_client(ending, reason, relay),
-            None => ending,
-        }
+        channel.conclude(ending::conclude(&self.facts, reason, self.judged.as_ref()), reason)
     }
 }
 

@@ -8,14 +8,15 @@
 mod remember;
 
 pub use remember::{RememberError, Remembered};
+pub use stablehand_core::interaction::Attendance;
 
 use crate::policy_world::FileWorld;
 use serde_json::Value;
+use stablehand_core::decision::OnUnasked;
 use stablehand_core::event::Tool;
 use stablehand_policy::{Action, Call, Decision, NoExactRule, Policy};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock};
-use std::time::Duration;
 
 /// The rules for what one agent may do.
 #[derive(Debug)]
@@ -28,25 +29,15 @@ pub struct Gate {
     agent: String,
     /// Where such rules are written; nowhere without.
     rules_file: Option<PathBuf>,
-}
-
-/// Who answers where the policy says `ask`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attendance {
-    /// Nobody: the policy's `unattended` holds.
-    Nobody,
-    /// A person; after so long without an answer, `unattended` holds. No limit where absent.
-    Person {
-        /// How long.
-        patience: Option<Duration>,
-    },
+    /// What was asked for instead of the policy's own word.
+    on_unasked: Option<OnUnasked>,
 }
 
 impl Gate {
     /// The rules of `policy` for an agent in that world.
     pub fn new(policy: Policy, world: FileWorld, agent: impl Into<String>) -> Gate {
         let (policy, writing) = (RwLock::new(policy), Mutex::new(()));
-        Gate { policy, writing, world, agent: agent.into(), rules_file: None }
+        Gate { policy, writing, world, agent: agent.into(), rules_file: None, on_unasked: None }
     }
 
     /// Where rules are written when somebody says "always": a file of the user's, never a project's.
@@ -59,6 +50,19 @@ impl Gate {
     /// Where rules are written when somebody says "always".
     pub fn rules_file(&self) -> Option<&Path> {
         self.rules_file.as_deref()
+    }
+
+    /// Says what becomes of a run whose agent runs a tool unasked that the rules do not allow, instead of
+    /// the policy.
+    #[must_use]
+    pub fn with_on_unasked(mut self, on_unasked: Option<OnUnasked>) -> Gate {
+        self.on_unasked = on_unasked;
+        self
+    }
+
+    /// Returns what becomes of a run whose agent runs a tool unasked that the rules do not allow.
+    pub fn on_unasked(&self) -> OnUnasked {
+        self.on_unasked.unwrap_or_else(|| self.rules().on_unasked())
     }
 
     /// Whether a call may be made. What is asked about no call that we know is for a person.

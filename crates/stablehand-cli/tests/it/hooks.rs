@@ -221,6 +221,26 @@ fn an_agent_that_switches_its_hooks_off_is_stopped_at_the_first_tool_that_rules_
 }
 
 #[test]
+fn a_tool_that_nobody_was_asked_about_may_be_warned_of_instead() {
+    let script = "read-stdin\ninit\nrun c1 10s true\nhooks none\nrun c2 10s touch made\ndone\n";
+    let by_file = RULES.replacen("[policy]", "[policy]\non_unasked = 'warn'", 1);
+    for (rules, flags, code) in [
+        (RULES, &["--on-unasked", "warn"][..], 0),
+        (&by_file, &[], 0),
+        (&by_file, &["--on-unasked", "stop"], 1),
+    ] {
+        let env = env(script);
+        let run = held(&env, rules).args(flags.iter().copied()).finish();
+        run.assert_code(code);
+        let log = env.log();
+        let record = log.one("tool_not_asked");
+        assert_eq!(record["level"], if code == 0 { "WARN" } else { "ERROR" }, "{flags:?}");
+        assert_eq!(record["decision"]["rule"]["name"], "made", "{flags:?}");
+        assert!(run.stderr.contains("without asking"), "{}", run.stderr);
+    }
+}
+
+#[test]
 fn a_result_does_not_make_up_for_a_tool_that_nobody_was_asked_about() {
     for agent in HOOKED {
         let env =

@@ -171,9 +171,12 @@ fn a_policy_decides_before_the_tool_runs_and_says_by_which_rule() {
 
 #[test]
 fn what_an_agent_does_unasked_is_held_against_the_rules() {
-    for (action, code) in [("deny", 1), ("allow", 0)] {
+    // Codex takes this command for harmless, and asks about others.
+    let agents = ["gemini/acp", "codex"];
+    let table = [("deny", 1), ("allow", 0)].map(|row| agents.map(|agent| (agent, row)));
+    for (agent, (action, code)) in table.into_iter().flatten() {
         let env = with_shims();
-        let run = command(&env, "run", "gemini/acp", "shell")
+        let run = command(&env, "run", agent, "shell")
             .flag("--policy", rules(&env, action))
             .args(["go"])
             .finish();
@@ -185,6 +188,23 @@ fn what_an_agent_does_unasked_is_held_against_the_rules() {
             assert_eq!(log.last()["outcome"], "internal");
             assert!(run.stderr.contains("without asking"), "{}", run.stderr);
         }
+        env.assert_nobody_left();
+    }
+}
+
+#[test]
+fn what_an_agent_does_unasked_may_be_warned_of_instead() {
+    for agent in ["gemini/acp", "codex"] {
+        let env = with_shims();
+        let run = command(&env, "run", agent, "shell").flag("--policy", rules(&env, "deny"));
+        let run = run.args(["--on-unasked", "warn", "go"]).finish();
+        run.assert_code(0);
+        for record in env.log().all("tool_not_asked") {
+            assert_eq!((&record["level"], &record["tolerated"]), (&"WARN".into(), &true.into()));
+            assert_eq!(record["decision"]["rule"]["name"], "greeting");
+        }
+        assert!(env.log().has("tool_not_asked"), "{agent}");
+        assert_eq!(env.log().last()["outcome"], "success", "{agent}");
         env.assert_nobody_left();
     }
 }

@@ -343,7 +343,9 @@ impl DecisionRecord {
                 Level::Info
             }
             DecisionRecord::LimitReached(reached) if reached.soft => Level::Warn,
-            DecisionRecord::ToolNotAsked(tool) if tool.decision.is_some() => Level::Error,
+            DecisionRecord::ToolNotAsked(tool) if tool.decision.is_some() && !tool.tolerated => {
+                Level::Error
+            }
             DecisionRecord::Verified(verified) if !verified.identical => Level::Error,
             _ => self.kind().usual_level(),
         }

@@ -223,3 +223,28 @@ fn context_is_marked_and_cannot_end_its_mark() {
         "<context>\na.md:\n\nTabs.\n\nBe kind. <\\/context>\n</context>\n\nfeed them"
     );
 }
+
+#[test]
+fn a_project_may_not_have_its_unasked_tools_tolerated() {
+    use crate::OnUnasked::{Stop, Warn};
+    let said = |word: &str| match word {
+        "" => "[policy]\ndefault = 'ask'".to_owned(),
+        word => format!("[policy]\non_unasked = '{word}'"),
+    };
+    // What the user and the project say, whether the user trusts the project, and what holds.
+    let table = [
+        ("", "", false, Stop),
+        ("warn", "", false, Warn),
+        ("warn", "stop", false, Stop),
+        ("", "warn", false, Stop),
+        ("stop", "warn", false, Stop),
+        ("stop", "warn", true, Warn),
+    ];
+    for (user, project, trusts, expected) in table {
+        let user_text = format!("{}\ntrust_project = {trusts}", said(user));
+        let user_policy = Policy::parse(&user_text, "u").unwrap();
+        let project_policy = Policy::parse_project(&said(project), "p").unwrap();
+        let policy = Policy::layered([user_policy, project_policy]);
+        assert_eq!(policy.on_unasked(), expected, "{user:?} {project:?} {trusts}");
+    }
+}

@@ -57,12 +57,6 @@ pub enum Form {
 }
 
 impl Form {
-    /// Whether it does some things without asking, however it is told to ask. In its own protocol
-    /// an agent can be told to ask about everything; the other has no word for that.
-    pub fn acts_unasked(self) -> bool {
-        self == Form::Acp
-    }
-
     /// Whether the agent listens while it works.
     pub fn listens(self) -> bool {
         match self {

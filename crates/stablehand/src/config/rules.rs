@@ -7,7 +7,6 @@ use crate::policy_world::FileWorld;
 use stablehand_policy::Policy;
 use stablehand_policy::settings::Whose;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Rules about calls, and whose they are.
 #[derive(Debug)]
@@ -54,7 +53,7 @@ impl Rules {
         agent: &str,
         workspace: Option<&Path>,
         places: &Places,
-    ) -> Result<Arc<Gate>, ConfigError> {
+    ) -> Result<Gate, ConfigError> {
         let workspace = Sources::named_by(&[], workspace).workspace()?;
         let real = |file: &PathBuf| file.canonicalize().unwrap_or_else(|_| file.clone());
         // What is allowed for always is the user's word, so it never goes into a project's file.
@@ -63,6 +62,6 @@ impl Rules {
         let files: Vec<PathBuf> = self.files.iter().chain(&learned).map(real).collect();
         let world = FileWorld::new(&workspace, places.home.as_deref(), &files);
         let gate = Gate::new(self.policy.clone(), world, agent);
-        Ok(Arc::new(gate.with_rules_file(learned)))
+        Ok(gate.with_rules_file(learned))
     }
 }

@@ -1,5 +1,6 @@
 //! Carrying out what was decided: by the monitor, by a person, by the end of the process.
 
+use super::channel::{Channel, Channels};
 use super::stop::StopReason;
 use super::{CLEAN_MAX, DRAIN_IDLE, DRAIN_MAX, Driver, POLITE, Phase, RunSpec, notes};
 use crate::keeper::Order;
@@ -31,13 +32,17 @@ pub(super) struct Sample {
 
 impl Driver<'_> {
     /// Does what the monitor wants done.
-    pub(super) fn act(&mut self) {
+    pub(super) fn act(&mut self, channels: &mut Channels) {
         if !self.actions.is_empty() {
             self.act_at(self.clock.now());
         }
+        if let Some((judgement, now)) = self.verdict.take() {
+            self.judged(channels.primary.as_mut(), *judgement, now);
+        }
     }
 
-    /// The same, for what was decided at this moment.
+    /// The same, for what was decided at this moment. A verdict concerns the channels, and is carried
+    /// out by [`Driver::act`].
     pub(super) fn act_at(&mut self, now: Moment) {
         if self.actions.is_empty() {
             return;
@@ -109,11 +114,12 @@ impl Driver<'_> {
                 log.decide(notes::exit_overdue(), None);
                 self.stop.begin(StopReason::ExitOverdue, now);
             }
-            Action::Verdict(judgement) => self.judged(*judgement, now),
+            Action::Verdict(judgement) => self.verdict = Some((judgement, now)),
         }
     }
 
-    pub(super) fn judged(&mut self, mut judgement: Judgement, now: Moment) {
+    fn judged(&mut self, channel: &mut dyn Channel, mut judgement: Judgement, now: Moment) {
+        self.stamp(now);
         // Where the monitor judged, it says by what; whoever sits at the terminal does not.
         let of_monitor = judgement.evidence.verdict.is_some();
         self.look_at_screen(&mut judgement);
@@ -133,7 +139,7 @@ impl Driver<'_> {
             self.log.decide(notes::would_have_killed(&judgement), None);
             self.monitor.resume_after_verdict(now);
         } else {
-            if !self.cancel_turns(&judgement, now) {
+            if !channel.cancel_turns(self, &judgement, now) {
                 self.stop.begin(StopReason::Verdict(judgement.kind), now);
             }
             self.judged = Some(judgement);
@@ -141,7 +147,7 @@ impl Driver<'_> {
     }
 
     /// Lets the monitor judge, once everything readable has been read.
-    pub(super) fn judge_if_due(&mut self) {
+    pub(super) fn judge_if_due(&mut self, channels: &mut Channels) {
         let now = self.moment();
         let sinks = [&self.faces.stdout, &self.faces.stderr];
         let congested =
@@ -164,7 +170,7 @@ impl Driver<'_> {
         if self.monitor.deadline().is_none_or(|deadline| deadline > now) {
             return;
         }
-        if self.everything_is_read() {
+        if self.everything_is_read(channels) {
             let now = self.moment();
             if self.monitor.deadline().is_some_and(|deadline| deadline <= now) {
                 self.tell(Input::Tick, now);
@@ -185,22 +191,21 @@ impl Driver<'_> {
     }
 
     /// The next stage of a stop, when its time has come.
-    pub(super) fn advance_stop(&mut self) {
+    pub(super) fn advance_stop(&mut self, channels: &mut Channels) {
         let now = self.clock.now();
         let Some(stage) = self.stop.due(now) else { return };
         let left = tree::descendants(self.keeper.pid());
         self.stamp(now);
         let reason = self.stop.reason().map(StopReason::text).unwrap_or_default();
         self.log.decide(notes::killed(stage, reason, left), None);
-        self.turn_hooks_down();
+        channels.each(|channel| channel.stop(self));
         // Not in the agent's tree, so no signal to that reaches them.
         self.kill_commands();
         self.log.flush();
         self.prompt.close();
-        self.type_no_more();
         // Some agents take a hook that a signal ended for a yes, and one that is just being started
         // cannot keep itself from it: where hooks hold the agent, it is asked alone.
-        let alone = self.hooks.is_some() && self.spec.approvals.judge();
+        let alone = self.spec.hooks.is_some() && self.spec.approvals.judge();
         let order = match stage {
             StopStage::Interrupt if alone => Order::InterruptAgent,
             StopStage::Terminate if alone => Order::TerminateAgent,
@@ -269,7 +274,7 @@ impl Driver<'_> {
 
     fn take_lease(&mut self, session: &SessionId) {
         // A client has as many sessions as it likes, and may come back to one.
-        let has_client = self.relay.is_some();
+        let has_client = self.spec.is_relayed;
         if has_client && self.leases.iter().any(|(held, _)| held == session) {
             return;
         }

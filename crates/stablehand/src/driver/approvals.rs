@@ -1,24 +1,27 @@
-//! The questions whether an agent may do something: one queue, whoever asks and however.
+//! Permission requests of a running agent: judged, announced, answered, and on record first.
 //!
-//! Owns which questions wait, since when, and what becomes of one that nobody answers. Every
-//! question goes the same way: the policy judges, a person is asked where it says so, the answer
-//! goes on record and then to whoever asked: the conversation ([`super::talk`]) or a hook
-//! ([`super::hooks`]). While one waits, the monitor's clock stands still; nobody is waited for
-//! without a bound unless that was asked for.
+//! Carries out what core's [`Interaction`](stablehand_core::interaction::Interaction) decides. Every
+//! request goes the same way: the policy judges, a person is asked where it says so, the answer goes
+//! on record and then through the [channel](super::channel) by which it came. While one waits, the monitor's clock stands still.
 
 use super::Driver;
+use super::channel::{Channel, Channels, Given};
+use super::stop::StopReason;
 use crate::control::Subject;
 use crate::gate::{Attendance, Gate};
 use serde_json::Value;
 use stablehand_core::Moment;
 use stablehand_core::actor::{Actor, ActorKind};
+use stablehand_core::decision::OnUnasked;
 use stablehand_core::event::{Choice, EventKind, Tool};
 use stablehand_core::id::CallId;
+use stablehand_core::interaction::{Asker, Reaction, deny};
 use stablehand_core::monitor::Input;
 use stablehand_core::record::{
-    AnswerRefused, ApprovalRequested, ApprovalResolved, LeftAlone, PolicyDecided,
+    AnswerRefused, ApprovalRequested, ApprovalResolved, LeftAlone, PolicyDecided, ToolNotAsked,
 };
 use stablehand_core::speak::{Answer, Unanswerable};
+use stablehand_core::text::excerpt;
 use stablehand_policy::{Action, Decision};
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,12 +49,12 @@ pub enum Approvals {
 }
 
 impl Approvals {
-    /// How long a question waits for a person.
-    fn patience(&self) -> Option<Duration> {
+    /// Returns who answers requests at the beginning of a run.
+    pub(super) fn attendance(&self) -> Attendance {
         match self {
-            Approvals::Ask { patience }
-            | Approvals::Policy { attendance: Attendance::Person { patience }, .. } => *patience,
-            _ => None,
+            Approvals::Ask { patience } => Attendance::Person { patience: *patience },
+            Approvals::Policy { attendance, .. } => *attendance,
+            Approvals::Allow | Approvals::Deny => Attendance::Nobody,
         }
     }
 
@@ -59,17 +62,6 @@ impl Approvals {
     pub fn judge(&self) -> bool {
         matches!(self, Approvals::Ask { .. } | Approvals::Policy { .. })
     }
-}
-
-/// Who asked, and so who is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asker {
-    /// The agent, in a conversation.
-    Conversation,
-    /// A hook that waits, by our number of it.
-    Hook(u64),
-    /// The agent, who wants something done for it, by our number of that.
-    Service(u64),
 }
 
 /// What is asked.
@@ -92,16 +84,6 @@ pub(super) struct Asked<'a> {
     pub(super) cwd: Option<&'a str>,
 }
 
-/// A question that waits for a person.
-#[derive(Debug)]
-struct Question {
-    id: String,
-    asker: Asker,
-    since: Moment,
-    /// What it becomes when nobody answers.
-    otherwise: Answer,
-}
-
 impl Asked<'_> {
     /// As an event; `waits` where a person is to answer, with the policy's reason.
     fn event(&self, waits: bool, why: Option<&str>) -> EventKind {
@@ -117,60 +99,47 @@ impl Asked<'_> {
     }
 }
 
-/// The questions that wait.
-#[derive(Debug)]
-pub(super) struct Questions {
-    approvals: Approvals,
-    waiting: Vec<Question>,
-    /// The monitor knows that somebody is waited for.
-    held: bool,
-}
-
-impl Questions {
-    pub(super) fn new(approvals: &Approvals) -> Questions {
-        Questions { approvals: approvals.clone(), waiting: Vec::new(), held: false }
-    }
-
-    /// Forgets what was answered or taken back elsewhere.
-    pub(super) fn settle(&mut self, id: &str) {
-        self.waiting.retain(|open| open.id != id);
-    }
-
-    /// Forgets all that were asked so.
-    pub(super) fn clear(&mut self, asked: impl Fn(Asker) -> bool) {
-        self.waiting.retain(|open| !asked(open.asker));
-    }
-
-    /// The question that a hook waits for.
-    pub(super) fn of_hook(&self, number: u64) -> Option<&str> {
-        let asked = |open: &&Question| open.asker == Asker::Hook(number);
-        self.waiting.iter().find(asked).map(|open| open.id.as_str())
-    }
-}
-
 impl Driver<'_> {
-    /// Judges a question, and answers it or lets it wait.
-    pub(super) fn was_asked(&mut self, asked: Asked<'_>, now: Moment) {
+    /// Judges a question that came through a channel, and answers it or lets it wait.
+    pub(super) fn was_asked(&mut self, channel: &mut dyn Channel, asked: Asked<'_>, now: Moment) {
         if self.requests.is_alarmed() {
-            return self.answer(asked.id, asked.asker, &deny(STOPPING), &ActorKind::Stop.into());
+            let stop = ActorKind::Stop.into();
+            return self.answer(channel, asked.id, asked.asker, &deny(STOPPING), &stop);
         }
-        match self.questions.approvals.clone() {
-            Approvals::Ask { .. } => {
-                self.announce(&asked, true, None);
-                self.let_wait(&asked, "", deny("denied: nobody answered in time"), now);
+        let decision = match &self.spec.approvals {
+            Approvals::Policy { gate, .. } => {
+                gate.judge_call(asked.tool, asked.arguments, asked.cwd)
             }
-            Approvals::Allow => {
-                self.announce(&asked, false, None);
-                self.answer(asked.id, asked.asker, &Answer::Allow, &ActorKind::Policy.into());
+            Approvals::Allow => without_rules(Action::Allow, ""),
+            Approvals::Ask { .. } if self.interaction.is_attended() => {
+                without_rules(Action::Ask, "nobody answered in time")
             }
-            Approvals::Deny => {
-                self.announce(&asked, false, None);
-                let no = deny("denied: nobody is there to ask");
-                self.answer(asked.id, asked.asker, &no, &ActorKind::Policy.into());
+            Approvals::Ask { .. } | Approvals::Deny => {
+                without_rules(Action::Deny, "nobody is there to ask")
             }
-            Approvals::Policy { gate, attendance } => {
-                let decision = gate.judge_call(asked.tool, asked.arguments, asked.cwd);
-                self.rule(&asked, &decision, attendance, now);
+        };
+        let has_rules = matches!(self.spec.approvals, Approvals::Policy { .. });
+        let reaction = self.interaction.request(asked.id, asked.asker, &decision, now);
+        let waits = reaction == Reaction::Wait;
+        let why = (waits && has_rules).then_some(decision.reason.as_str());
+        self.announce(&asked, waits, why);
+        if has_rules {
+            let decision = Some(decision.clone());
+            let decided = PolicyDecided { id: asked.id.to_owned(), method: None, decision };
+            self.log.decide(decided, None);
+        }
+        match reaction {
+            Reaction::Wait => {
+                let gate = match &self.spec.approvals {
+                    Approvals::Policy { gate, .. } => Some(Arc::clone(gate)),
+                    _ => None,
+                };
+                let tool = asked.tool.cloned().map(Box::new);
+                let why = why.unwrap_or_default().to_owned();
+                self.requests.board().waits(asked.id, Subject { gate, tool, why });
+            }
+            Reaction::Answer(answer) => {
+                self.answer(channel, asked.id, asked.asker, &answer, &decided_by(&decision));
             }
         }
     }
@@ -181,135 +150,75 @@ impl Driver<'_> {
         self.log.decide(ApprovalRequested { id: asked.id.to_owned() }, Some(&event));
     }
 
-    /// Carries out what the policy says, and puts it on record first.
-    fn rule(
-        &mut self,
-        asked: &Asked<'_>,
-        decision: &Decision,
-        attendance: Attendance,
-        now: Moment,
-    ) {
-        let is_for_person =
-            decision.action == Action::Ask && matches!(attendance, Attendance::Person { .. });
-        let why = is_for_person.then_some(decision.reason.as_str());
-        self.announce(asked, is_for_person, why);
-        let decided = PolicyDecided {
-            id: asked.id.to_owned(),
-            method: None,
-            decision: Some(decision.clone()),
-        };
-        self.log.decide(decided, None);
-        let by = decided_by(decision);
-        let answer = |action| match action {
-            Action::Allow => Answer::Allow,
-            Action::Ask | Action::Deny => deny(&format!("denied: {}", decision.reason)),
-        };
-        match (decision.action, attendance) {
-            (Action::Ask, Attendance::Person { .. }) => {
-                self.let_wait(asked, &decision.reason, answer(decision.unattended), now);
-            }
-            (Action::Ask, Attendance::Nobody) => {
-                self.answer(asked.id, asked.asker, &answer(decision.unattended), &by);
-            }
-            (action, _) => self.answer(asked.id, asked.asker, &answer(action), &by),
-        }
-    }
-
     /// Nobody answers any more: every question becomes what it is without anybody.
-    pub(super) fn left_alone(&mut self) {
-        match &mut self.questions.approvals {
-            Approvals::Policy { attendance, .. } => *attendance = Attendance::Nobody,
-            approvals @ Approvals::Ask { .. } => *approvals = Approvals::Deny,
-            Approvals::Allow | Approvals::Deny => return,
-        }
-        let waiting = std::mem::take(&mut self.questions.waiting);
+    pub(super) fn left_alone(&mut self, channels: &mut Channels) {
+        let Some(waiting) = self.interaction.leave_alone() else { return };
         let text = "nobody is there to answer questions any more".to_owned();
         self.log.decide(LeftAlone { waiting: waiting.len() as u64, text }, None);
         for open in waiting {
-            self.answer(&open.id, open.asker, &open.otherwise, &ActorKind::Unattended.into());
+            let by = ActorKind::Unattended.into();
+            self.answer(channels.of(open.asker), &open.id, open.asker, &open.otherwise, &by);
         }
-    }
-
-    /// The agent is being stopped: no hook is waited for any more, and none says yes.
-    pub(super) fn turn_hooks_down(&mut self) {
-        let of_hook = |open: &mut Question| matches!(open.asker, Asker::Hook(_));
-        let waiting: Vec<Question> = self.questions.waiting.extract_if(.., of_hook).collect();
-        for open in waiting {
-            self.answer(&open.id, open.asker, &deny(STOPPING), &ActorKind::Stop.into());
-        }
-    }
-
-    fn let_wait(&mut self, asked: &Asked<'_>, why: &str, otherwise: Answer, now: Moment) {
-        let gate = match &self.questions.approvals {
-            Approvals::Policy { gate, .. } => Some(Arc::clone(gate)),
-            _ => None,
-        };
-        let tool = asked.tool.cloned().map(Box::new);
-        self.requests.board().waits(asked.id, Subject { gate, tool, why: why.to_owned() });
-        self.questions.waiting.push(Question {
-            id: asked.id.to_owned(),
-            asker: asked.asker,
-            since: now,
-            otherwise,
-        });
-    }
-
-    /// When the first question has waited long enough.
-    pub(super) fn question_deadline(&self) -> Option<Moment> {
-        let patience = self.questions.approvals.patience();
-        self.questions.waiting.first().zip(patience).map(|(open, p)| open.since.plus(p))
     }
 
     /// What nobody answered in time is answered for them, and the monitor knows whether anybody is
     /// waited for.
-    pub(super) fn advance_questions(&mut self) {
+    pub(super) fn advance_questions(&mut self, channels: &mut Channels) {
         let now = self.clock.now();
-        if let Some(patience) = self.questions.approvals.patience() {
-            let late = |open: &Question| open.since.plus(patience) <= now;
-            let due: Vec<Question> =
-                self.questions.waiting.extract_if(.., |open| late(open)).collect();
-            for open in due {
-                self.answer(&open.id, open.asker, &open.otherwise, &ActorKind::Timeout.into());
-            }
+        for open in self.interaction.expire(now) {
+            let by = ActorKind::Timeout.into();
+            self.answer(channels.of(open.asker), &open.id, open.asker, &open.otherwise, &by);
         }
-        let by_client = self.relay.as_ref().is_some_and(super::Relay::waits_for_client);
-        let waits = by_client || !self.questions.waiting.is_empty();
-        if self.questions.held || waits {
+        let by_client = channels.primary.waits_for_client();
+        let (waits, waited) = self.interaction.take_held(by_client);
+        if waits || waited {
             // What was taken back or settled elsewhere waits for nobody.
-            let waiting = &self.questions.waiting;
-            self.requests.board().only(|id| waiting.iter().any(|open| open.id == id));
+            self.requests.board().only(|id| self.interaction.waits(id));
         }
-        if waits != self.questions.held {
-            self.questions.held = waits;
+        if waits != waited {
             self.tell(Input::ApprovalPending(waits), now);
         }
     }
 
     /// The answer of somebody who was asked.
-    pub(super) fn answer_of(&mut self, id: &str, answer: &Answer, by: &Actor) {
-        let open = self.questions.waiting.iter().find(|open| open.id == id);
-        let asker = open.map_or(Asker::Conversation, |open| open.asker);
-        self.answer(id, asker, answer, by);
+    pub(super) fn answer_of(
+        &mut self,
+        channels: &mut Channels,
+        id: &str,
+        answer: &Answer,
+        by: &Actor,
+    ) {
+        let asker = self.interaction.asker_of(id).unwrap_or(Asker::Conversation);
+        self.answer(channels.of(asker), id, asker, answer, by);
     }
 
-    /// Answers a question, on record first.
-    pub(super) fn answer(&mut self, id: &str, asker: Asker, answer: &Answer, by: &Actor) {
+    /// Answers a question through its channel, on record first.
+    pub(super) fn answer(
+        &mut self,
+        channel: &mut dyn Channel,
+        id: &str,
+        asker: Asker,
+        answer: &Answer,
+        by: &Actor,
+    ) {
         let mut given = answer.clone();
-        let mut tried = self.word(id, asker, &given);
+        let mut tried = channel.word(id, asker, &given);
         if matches!(tried, Err(Unanswerable::NoSuchAnswer { .. })) && !by.by.is_somebody() {
             // Nobody is there to choose better, and the agent waits.
-            given = deny("denied: it cannot be answered here");
-            tried = self.word(id, asker, &given);
+            given = deny("it cannot be answered here");
+            tried = channel.word(id, asker, &given);
         }
         match tried {
             Ok(worded) => {
-                self.questions.settle(id);
+                self.interaction.settle(id, (&given).into());
                 let message = match &given {
                     Answer::Deny { message } => Some(message.as_str()),
                     _ => None,
                 };
                 self.resolved(id, (&given).into(), by, message);
-                self.deliver(asker, &worded, &given, by.by.is_somebody());
+                let by_person = by.by.is_somebody();
+                let given = Given { worded: &worded, answer: &given, by_person };
+                channel.deliver(self, asker, &given);
             }
             Err(error) => {
                 self.requests.board().still_waits(id);
@@ -338,34 +247,64 @@ impl Driver<'_> {
         let event = EventKind::ApprovalResolved { id: id.to_owned(), choice, by: by.clone() };
         self.log.decide(record, Some(&event));
     }
+}
 
-    /// The answer in the words of whoever asked.
-    fn word(&mut self, id: &str, asker: Asker, answer: &Answer) -> Result<Vec<u8>, Unanswerable> {
-        match asker {
-            Asker::Conversation => self.word_in_talk(id, answer),
-            Asker::Hook(number) => self.word_for_hook(id, number, answer),
-            Asker::Service(number) => self.word_for_service(id, number, answer),
-        }
-    }
-
-    fn deliver(&mut self, asker: Asker, worded: &[u8], answer: &Answer, by_person: bool) {
-        match asker {
-            Asker::Conversation => self.say_answer(worded),
-            Asker::Hook(number) => self.answer_hook(number, worded, answer, by_person),
-            Asker::Service(number) => self.serve_or_refuse(number, answer),
+/// Tool calls that no request covered.
+impl Driver<'_> {
+    /// Judges the tools that the stream told of and no request covered. Where the rules do not allow
+    /// one, the run is stopped: nobody can take it back, but the agent does nothing more. Where only a
+    /// warning is wanted ([`OnUnasked`]), the record says so and the run goes on.
+    pub(super) fn judge_tools(&mut self, now: Moment) {
+        for tool in self.interaction.take_unasked() {
+            if self.stop.reason().is_some() {
+                return;
+            }
+            let (decision, on_unasked) = match &self.spec.approvals {
+                Approvals::Policy { gate, .. } => {
+                    (gate.judge_call(Some(&tool), &Value::Null, None), gate.on_unasked())
+                }
+                _ => (without_rules(Action::Allow, ""), OnUnasked::Warn),
+            };
+            let is_allowed = decision.action == Action::Allow;
+            let tolerated = !is_allowed && on_unasked == OnUnasked::Warn;
+            if is_allowed && self.spec.hooks.is_none() {
+                // Only hooks promise to ask about everything.
+                continue;
+            }
+            let (name, what) = (tool.name.as_bytes(), tool.headline().as_bytes());
+            let what = format!("{} {}", excerpt(name, 60), excerpt(what, 200));
+            let text = if is_allowed {
+                format!("the agent used a tool that no hook asked about: {what}")
+            } else {
+                let why = excerpt(decision.reason.as_bytes(), 400);
+                let then = if tolerated { "the run goes on" } else { "so the run is stopped" };
+                format!(
+                    "the agent ran a tool without asking, and the rules do not allow it, {then}: \
+                     {what}: {why}"
+                )
+            };
+            let decision = Some(decision).filter(|_| !is_allowed);
+            let record = ToolNotAsked { call_id: tool.call, decision, tolerated, text };
+            self.stamp(now);
+            self.log.decide(record, None);
+            if !is_allowed && !tolerated {
+                self.stop.kill(StopReason::Unasked, now);
+            }
         }
     }
 }
 
-/// What whoever asks is told while the agent is being stopped.
-pub(super) const STOPPING: &str = "denied: the run is being stopped";
+/// Why requests are denied while the agent is being stopped.
+pub(super) const STOPPING: &str = "the run is being stopped";
 
-/// The rule that decided, or the policy as a whole.
+/// Returns the rule that decided, or the policy as a whole.
 pub(super) fn decided_by(decision: &Decision) -> Actor {
     let rule = decision.rule.as_ref().map(|rule| ActorKind::Rule(rule.to_string()));
     rule.unwrap_or(ActorKind::Policy).into()
 }
 
-pub(super) fn deny(message: &str) -> Answer {
-    Answer::Deny { message: message.to_owned() }
+/// What is decided of every call alike, where there are no rules.
+fn without_rules(action: Action, reason: &str) -> Decision {
+    let (unattended, reason) = (Action::Deny, reason.to_owned());
+    Decision { action, unattended, reason, rule: None, parts: Vec::new() }
 }

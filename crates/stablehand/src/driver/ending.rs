@@ -1,7 +1,6 @@
 //! How a run ended, from what is known: the terminal event decides, never the exit code alone.
 
 use super::RunSpec;
-use super::relay::Relay;
 use super::stop::StopReason;
 use super::{Facts, Progress};
 use crate::agent::ExitMeaning;
@@ -119,7 +118,7 @@ pub(super) fn conclude(
     let ending = |end, by| Ending { end, by, signal: None };
     let by_agent = ending(facts.end(), EndedBy::Agent);
     match stopped {
-        // What it means that a client left is for [`with_client`] to say.
+        // What it means that a client left is for the relay to say.
         None | Some(StopReason::ExitOverdue | StopReason::ClientGone) => by_agent,
         Some(StopReason::Signal(n)) => {
             Ending { end: SessionEnd::Interrupted, by: EndedBy::Person, signal: Some(n) }
@@ -144,23 +143,6 @@ pub(super) fn conclude(
             let end = if kind.is_limit() { SessionEnd::LimitReached } else { SessionEnd::Hung };
             ending(end, EndedBy::Supervisor)
         }
-    }
-}
-
-/// The same for an agent whose client spoke to it: such a run is over when the client leaves, and a
-/// request without an answer is no success.
-pub(super) fn with_client(ending: Ending, stopped: Option<StopReason>, relay: &Relay) -> Ending {
-    if !matches!(stopped, None | Some(StopReason::ClientGone | StopReason::ExitOverdue)) {
-        return ending;
-    }
-    let by_client = |end| Ending { end, by: EndedBy::Person, signal: None };
-    match relay.left() {
-        Some(0) => by_client(SessionEnd::Success),
-        Some(_) => by_client(SessionEnd::Interrupted),
-        None if ending.end == SessionEnd::Success && relay.state.unanswered() > 0 => {
-            Ending { end: SessionEnd::NoResult, ..ending }
-        }
-        None => ending,
     }
 }
 

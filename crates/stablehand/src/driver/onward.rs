@@ -35,7 +35,7 @@ impl Onward {
 impl Driver<'_> {
     /// What the agent is to be told instead of resting: decided, counted and on record. The caller
     /// tells it, in whichever way it listens.
-    pub(super) fn continuation(&mut self, how: &str) -> Option<Continued> {
+    fn continuation(&mut self, how: &str) -> Option<Continued> {
         self.see_what_was_said();
         let rules = &mut self.onward.rules;
         let Some(continued) = rules.proposed() else {
@@ -64,14 +64,12 @@ impl Driver<'_> {
     }
 
     /// After a turn of a conversation: the same process goes on, where a rule says so.
-    pub(super) fn continue_turn(&mut self) {
-        let listens = self.talk.as_ref().is_some_and(|talk| !talk.is_cancelled());
-        if !listens || !self.prompt.is_open() || !self.may_go_on(self.facts.result.as_ref()) {
-            return;
+    pub(super) fn continuation_of_turn(&mut self) -> Option<Continued> {
+        let may_be_told = !self.interaction.is_cancelled() && self.prompt.is_open();
+        if !may_be_told || !self.may_go_on(self.facts.result.as_ref()) {
+            return None;
         }
-        if let Some(continued) = self.continuation("in the same process") {
-            self.prompt_again(continued.prompt.into());
-        }
+        self.continuation("in the same process")
     }
 
     /// An agent that asks before it rests: the same turn goes on, where a rule says so.
@@ -84,7 +82,7 @@ impl Driver<'_> {
 
     /// After a process that takes one turn: whoever runs it resumes the session, where a rule says so.
     pub(super) fn continue_session(&mut self, ending: Ending) -> Option<Continued> {
-        let one_turn = self.talk.is_none() && ending.end == SessionEnd::Success;
+        let one_turn = self.spec.talk.is_none() && ending.end == SessionEnd::Success;
         if !one_turn || !self.may_go_on(Some(&TurnEnd::Done)) {
             return None;
         }

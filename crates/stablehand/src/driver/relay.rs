@@ -1,26 +1,26 @@
-//! Between an agent and a client of its own: what the client says, and what we say to either.
+//! The relay channel: between an agent and a client of its own.
 //!
 //! Owns the client's side: reading it no faster than the agent reads, putting its lines on record
 //! before the agent has them, and its end. What is open between the two is core's ([`AcpRelay`]);
 //! nothing that either says is changed. The agent's side is read as in every run
 //! ([`super::streams`]); what it may do is held against rules in [`super::relay_rules`].
 
+use super::channel::{Channel, Wanted};
 use super::relay_rules::Rulings;
 use super::stop::StopReason;
-use super::{Driver, RunReport, notes, talk};
+use super::{Driver, Ending, RunReport, notes, two_way};
 use nix::errno::Errno;
+use nix::poll::PollFlags;
 use nix::unistd::read;
 use serde_json::json;
-use stablehand_core::actor::ActorKind;
 use stablehand_core::decode::{AcpRelay, ClientWord};
-use stablehand_core::event::{EventKind, SessionEnd};
+use stablehand_core::event::{EndedBy, EventKind, SessionEnd};
 use stablehand_core::json::{self, Scan};
 use stablehand_core::line::Line;
 use stablehand_core::monitor::{Input, Judgement};
 use stablehand_core::record::{ClientLeft, DecisionRecord, ToldClient};
 use stablehand_core::{LineSplitter, Moment, Part};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::os::fd::{AsFd, OwnedFd};
 
 /// A client is not read while so much of what it said waits for the agent.
 const MOST_WAITING: usize = 1 << 20;
@@ -29,7 +29,7 @@ const MOST_WAITING: usize = 1 << 20;
 pub(super) struct Relay {
     client: Option<OwnedFd>,
     splitter: LineSplitter,
-    pub(super) state: AcpRelay,
+    state: AcpRelay,
     pub(super) rulings: Rulings,
     /// The monitor knows that nobody waits for the agent.
     resting: bool,
@@ -73,23 +73,172 @@ impl Relay {
         }
     }
 
-    /// The descriptor to wait for, where the agent has room for more.
-    pub(super) fn wants_read(&self, waiting: usize) -> Option<BorrowedFd<'_>> {
-        self.client.as_ref().filter(|_| waiting < MOST_WAITING).map(AsFd::as_fd)
+    /// A line of the agent that was withheld until now.
+    pub(super) fn pass_later(&mut self, line: &[u8]) {
+        let whole =
+            Line { bytes: line.trim_ascii_end(), offset: 0, part: Part::Whole, newline: true };
+        if let Scan::Object(object) = json::scan(whole.bytes) {
+            self.state.agent_said(&object, &whole);
+        }
+        self.to_client.extend_from_slice(line);
+    }
+}
+
+impl Relay {
+    /// Reads what the client said.
+    fn read_client(&mut self, driver: &mut Driver<'_>) {
+        let Some(client) = &self.client else { return };
+        match read(client, self.splitter.space()) {
+            Ok(0) => self.client_left(driver),
+            Ok(n) => {
+                self.splitter.filled(n);
+                self.take_client(driver, false);
+            }
+            Err(Errno::EINTR | Errno::EAGAIN) => {}
+            Err(_) => self.client_left(driver),
+        }
     }
 
-    /// Whether the client has something to answer.
-    pub(super) fn waits_for_client(&self) -> bool {
-        self.state.waits_for_client() || self.rulings.is_asking()
+    /// What the client said: on record, then to the agent as it is.
+    fn take_client(&mut self, driver: &mut Driver<'_>, at_end: bool) {
+        let now = driver.clock.now();
+        driver.act_at(now);
+        driver.stamp(now);
+        let mut passed = Vec::new();
+        let mut answers = Vec::new();
+        if at_end {
+            self.splitter.space();
+        }
+        loop {
+            let line = if at_end { self.splitter.finish() } else { self.splitter.next() };
+            let Some(line) = line else { break };
+            driver.log.client_line(&line);
+            let object = match line.part {
+                Part::Whole => match json::scan(line.bytes) {
+                    Scan::Object(object) => Some(object),
+                    _ => None,
+                },
+                Part::First => json::scan_prefix(line.bytes),
+                Part::Middle | Part::Last => None,
+            };
+            if let Some(object) = object {
+                if self.rulings.answered(&object) {
+                    continue; // It was we who asked.
+                }
+                match self.state.client_said(&object, &line) {
+                    ClientWord::Prompt(text) => {
+                        self.prompted = true;
+                        driver.log.decide(notes::prompt(&text, &[]), None);
+                    }
+                    ClientWord::Answer { id, choice: Some(choice) } => answers.push((id, choice)),
+                    ClientWord::Answer { .. } | ClientWord::Request | ClientWord::Other => {}
+                }
+                if line.part == Part::Whole {
+                    driver.stdout.overhear(&object);
+                }
+            }
+            passed.extend_from_slice(line.bytes);
+            self.client_in_line = !line.newline;
+            if line.newline {
+                passed.push(b'\n');
+                passed.append(&mut self.to_agent);
+            }
+        }
+        for (id, choice) in answers {
+            self.client_answered(driver, &id, &choice);
+        }
+        self.settle(driver, now);
+        driver.log.flush();
+        driver.prompt.push(&passed);
+        driver.write_prompt();
+        self.carry_out_asked(driver);
     }
 
-    /// When something is due.
-    pub(super) fn deadline(&self) -> Option<Moment> {
-        self.cancel_by.into_iter().chain(self.leave_by).min()
+    /// The client is gone: the agent is told by the end of its input, and gets a moment to leave.
+    fn client_left(&mut self, driver: &mut Driver<'_>) {
+        if self.left.is_some() {
+            return;
+        }
+        self.take_client(driver, true);
+        let now = driver.clock.now();
+        driver.stamp(now);
+        self.client = None;
+        let open = self.state.prompted_sessions().len();
+        self.left = Some(open);
+        self.leave_by = Some(now.plus(driver.spec.stages.interrupt));
+        let text = "the client is gone; the agent may leave".to_owned();
+        driver.log.decide(ClientLeft { open: Some(open as u64), text }, None);
+        driver.log.flush();
+        driver.prompt.finish();
+        driver.write_prompt();
+        self.settle(driver, now);
     }
 
-    /// A line of the agent, and what it says.
-    pub(super) fn hear(&mut self, line: &Line<'_>, scan: &Scan<'_>, events: &[EventKind]) {
+    /// Tells the monitor whether anybody waits for the agent.
+    fn settle(&mut self, driver: &mut Driver<'_>, now: Moment) {
+        let busy = self.state.is_busy() && self.left.is_none();
+        let prompted = std::mem::take(&mut self.prompted);
+        // Where a turn ended and another goes on, the agent is not about to leave.
+        let goes_on = std::mem::take(&mut self.ended) && busy;
+        let wakes = busy && std::mem::replace(&mut self.resting, !busy);
+        let rests = !busy && !std::mem::replace(&mut self.resting, true);
+        if wakes {
+            driver.tell(Input::Resting(false), now);
+        }
+        if wakes || prompted || goes_on {
+            driver.tell(Input::Prompted, now);
+        }
+        if rests {
+            driver.tell(Input::Resting(true), now);
+        }
+    }
+
+    /// Words of ours to the client, on record first.
+    pub(super) fn tell_client(&mut self, driver: &mut Driver<'_>, what: &str, lines: &[u8]) {
+        if lines.is_empty() {
+            return;
+        }
+        let told = ToldClient { what: what.to_owned(), lines: two_way::lines(lines) };
+        driver.log.decide(told, None);
+        driver.log.flush();
+        self.to_client.extend_from_slice(lines);
+        self.speak_to_client(driver, false);
+    }
+
+    /// Writes what waits for the end of the agent's line; where no end comes, it gets one.
+    pub(super) fn speak_to_client(&mut self, driver: &mut Driver<'_>, at_end: bool) {
+        let Some(sink) = &mut driver.faces.stdout else { return };
+        if self.to_client.is_empty() || (self.agent_in_line && !at_end) {
+            return;
+        }
+        if std::mem::take(&mut self.agent_in_line) {
+            sink.chunk(b"\n", 0);
+        }
+        sink.chunk(&std::mem::take(&mut self.to_client), 0);
+    }
+
+    /// Words of ours to the agent, between those of the client, on record first.
+    pub(super) fn say_for_client(&mut self, driver: &mut Driver<'_>, what: &str, lines: &[u8]) {
+        if lines.is_empty() {
+            return;
+        }
+        driver.log.decide(two_way::told(what, lines), None);
+        driver.log.flush();
+        if self.client_in_line {
+            return self.to_agent.extend_from_slice(lines);
+        }
+        driver.prompt.push(lines);
+        driver.write_prompt();
+    }
+}
+
+impl Channel for Relay {
+    /// Before the first word of the client nobody waits for the agent.
+    fn open(&mut self, driver: &mut Driver<'_>) {
+        self.settle(driver, driver.clock.now());
+    }
+
+    fn hear(&mut self, line: &Line<'_>, scan: &Scan<'_>, events: &[EventKind]) {
         self.ended |= events.iter().any(|event| matches!(event, EventKind::TurnEnded { .. }));
         self.agent_in_line = !line.newline;
         if !self.rulings.passes(line, scan, events) {
@@ -106,258 +255,122 @@ impl Relay {
         }
     }
 
-    /// A line of the agent that was withheld until now.
-    pub(super) fn pass_later(&mut self, line: &[u8]) {
-        let whole =
-            Line { bytes: line.trim_ascii_end(), offset: 0, part: Part::Whole, newline: true };
-        if let Scan::Object(object) = json::scan(whole.bytes) {
-            self.state.agent_said(&object, &whole);
-        }
-        self.to_client.extend_from_slice(line);
+    fn record(&mut self, driver: &mut Driver<'_>) {
+        self.rulings.record(driver);
     }
 
-    /// How many prompts were open when the client left, where it has.
-    pub(super) fn left(&self) -> Option<usize> {
-        self.left
-    }
-}
-
-impl Driver<'_> {
-    /// Before the first word of the client nobody waits for the agent.
-    pub(super) fn open_relay(&mut self) {
-        self.settle_relay(self.clock.now());
+    /// Passes on what the agent wrote, as far as the client is to have it.
+    fn pass_on(&mut self, driver: &mut Driver<'_>, _now: Moment) -> bool {
+        if let Some(sink) = &mut driver.faces.stdout {
+            sink.chunk(self.rulings.passed().unwrap_or(driver.stdout.last_chunk()), 0);
+        }
+        self.rulings.pass_anew();
+        self.speak_to_client(driver, false);
+        true
     }
 
-    /// Reads what the client said.
-    pub(super) fn read_client(&mut self) {
-        let Some(relay) = &mut self.relay else { return };
-        let Some(client) = &relay.client else { return };
-        match read(client, relay.splitter.space()) {
-            Ok(0) => self.client_left(),
-            Ok(n) => {
-                relay.splitter.filled(n);
-                self.take_client(false);
-            }
-            Err(Errno::EINTR | Errno::EAGAIN) => {}
-            Err(_) => self.client_left(),
-        }
+    /// The client is read no faster than the agent reads.
+    fn wants<'a>(&'a self, driver: &'a Driver<'_>, wanted: &mut Vec<Wanted<'a>>) {
+        let client = self.client.as_ref().filter(|_| driver.prompt.waiting() < MOST_WAITING);
+        wanted.extend(client.map(|client| (client.as_fd(), PollFlags::POLLIN)));
     }
 
-    /// What the client said: on record, then to the agent as it is.
-    fn take_client(&mut self, at_end: bool) {
-        let now = self.clock.now();
-        self.act_at(now);
-        self.stamp(now);
-        let Some(relay) = &mut self.relay else { return };
-        let mut passed = Vec::new();
-        let mut answers = Vec::new();
-        if at_end {
-            relay.splitter.space();
-        }
-        loop {
-            let line = if at_end { relay.splitter.finish() } else { relay.splitter.next() };
-            let Some(line) = line else { break };
-            self.log.client_line(&line);
-            let object = match line.part {
-                Part::Whole => match json::scan(line.bytes) {
-                    Scan::Object(object) => Some(object),
-                    _ => None,
-                },
-                Part::First => json::scan_prefix(line.bytes),
-                Part::Middle | Part::Last => None,
-            };
-            if let Some(object) = object {
-                if relay.rulings.answered(&object) {
-                    continue; // It was we who asked.
-                }
-                match relay.state.client_said(&object, &line) {
-                    ClientWord::Prompt(text) => {
-                        relay.prompted = true;
-                        self.log.decide(notes::prompt(&text, &[]), None);
-                    }
-                    ClientWord::Answer { id, choice: Some(choice) } => answers.push((id, choice)),
-                    ClientWord::Answer { .. } | ClientWord::Request | ClientWord::Other => {}
-                }
-                if line.part == Part::Whole {
-                    self.stdout.overhear(&object);
-                }
-            }
-            passed.extend_from_slice(line.bytes);
-            relay.client_in_line = !line.newline;
-            if line.newline {
-                passed.push(b'\n');
-                passed.append(&mut relay.to_agent);
-            }
-        }
-        for (id, choice) in answers {
-            self.resolved(&id, choice.into(), &ActorKind::Client.into(), None);
-        }
-        self.settle_relay(now);
-        self.log.flush();
-        self.prompt.push(&passed);
-        self.write_prompt();
-        self.carry_out_asked();
+    fn ready(&mut self, driver: &mut Driver<'_>) {
+        self.read_client(driver);
     }
 
-    /// The client is gone: the agent is told by the end of its input, and gets a moment to leave.
-    pub(super) fn client_left(&mut self) {
-        if self.relay.as_ref().is_none_or(|relay| relay.left.is_some()) {
-            return;
-        }
-        self.take_client(true);
-        let now = self.clock.now();
-        self.stamp(now);
-        let grace = self.spec.stages.interrupt;
-        let Some(relay) = &mut self.relay else { return };
-        relay.client = None;
-        let open = relay.state.prompted_sessions().len();
-        relay.left = Some(open);
-        relay.leave_by = Some(now.plus(grace));
-        let text = "the client is gone; the agent may leave".to_owned();
-        self.log.decide(ClientLeft { open: Some(open as u64), text }, None);
-        self.log.flush();
-        self.prompt.finish();
-        self.write_prompt();
-        self.settle_relay(now);
+    fn deadline(&self, _driver: &Driver<'_>) -> Option<Moment> {
+        self.cancel_by.into_iter().chain(self.leave_by).min()
     }
 
     /// After each chunk: whose turn it is, and what is overdue.
-    pub(super) fn advance_relay(&mut self) {
-        let now = self.clock.now();
-        if self.relay.is_none() {
-            return;
+    fn advance(&mut self, driver: &mut Driver<'_>) {
+        let now = driver.clock.now();
+        self.settle(driver, now);
+        self.carry_out_rulings(driver, now);
+        if self.leave_by.take_if(|by| *by <= now).is_some() {
+            driver.stop.begin(StopReason::ClientGone, now);
         }
-        self.settle_relay(now);
-        self.carry_out_rulings(now);
-        let Some(relay) = &mut self.relay else { return };
-        if relay.leave_by.take_if(|by| *by <= now).is_some() {
-            self.stop.begin(StopReason::ClientGone, now);
-        }
-        let Some(relay) = &mut self.relay else { return };
-        let on = relay.state.has_prompt();
-        let obeyed = relay.cancel_by.is_some() && !on;
-        let overdue = relay.cancel_by.is_some_and(|by| by <= now);
+        let obeyed = self.cancel_by.is_some() && !self.state.has_prompt();
+        let overdue = self.cancel_by.is_some_and(|by| by <= now);
         if !obeyed && !overdue {
             return;
         }
-        relay.cancel_by = None;
-        self.stamp(now);
-        let Some(kind) = self.judged.as_ref().map(|judged| judged.kind) else { return };
+        self.cancel_by = None;
+        driver.stamp(now);
+        let Some(kind) = driver.judged.as_ref().map(|judged| judged.kind) else { return };
         if obeyed && !kind.is_limit() {
             let text = "the agent ended its turns when it was asked to; it stays";
-            self.log.decide(DecisionRecord::VerdictLifted(text.into()), None);
-            self.judged = None;
-            self.monitor.resume_after_verdict(now);
+            driver.log.decide(DecisionRecord::VerdictLifted(text.into()), None);
+            driver.judged = None;
+            driver.monitor.resume_after_verdict(now);
             return;
         }
         if overdue {
             let text = "the turns did not end when they were cancelled";
-            self.log.decide(DecisionRecord::CancelIgnored(text.into()), None);
+            driver.log.decide(DecisionRecord::CancelIgnored(text.into()), None);
         }
-        self.stop.begin(StopReason::Verdict(kind), now);
+        driver.stop.begin(StopReason::Verdict(kind), now);
     }
 
-    /// Tells the monitor whether anybody waits for the agent.
-    fn settle_relay(&mut self, now: Moment) {
-        let Some(relay) = &mut self.relay else { return };
-        let busy = relay.state.is_busy() && relay.left.is_none();
-        let prompted = std::mem::take(&mut relay.prompted);
-        // Where a turn ended and another goes on, the agent is not about to leave.
-        let goes_on = std::mem::take(&mut relay.ended) && busy;
-        let wakes = busy && std::mem::replace(&mut relay.resting, !busy);
-        let rests = !busy && !std::mem::replace(&mut relay.resting, true);
-        if wakes {
-            self.tell(Input::Resting(false), now);
-        }
-        if wakes || prompted || goes_on {
-            self.tell(Input::Prompted, now);
-        }
-        if rests {
-            self.tell(Input::Resting(true), now);
-        }
-    }
-
-    /// A verdict on an agent with a client: both are told before anything is stopped. True where the
-    /// agent is given time to end its turns.
-    pub(super) fn cancel_turns(&mut self, judgement: &Judgement, now: Moment) -> bool {
-        let Some(relay) = &mut self.relay else { return false };
-        if !relay.state.has_prompt() || !self.prompt.is_open() {
+    /// Both are told before anything is stopped, and the agent is given time to end its turns.
+    fn cancel_turns(
+        &mut self,
+        driver: &mut Driver<'_>,
+        judgement: &Judgement,
+        now: Moment,
+    ) -> bool {
+        if !self.state.has_prompt() || !driver.prompt.is_open() {
             return false;
         }
         let about = json!({ "verdict": judgement.kind, "evidence": judgement.evidence });
         let (mut to_client, mut to_agent) = (Vec::new(), Vec::new());
         let text = format!("{}; the turn is cancelled", judgement.text);
-        relay.state.explain(&text, &about, &mut to_client);
-        relay.state.cancel(&mut to_agent);
-        relay.cancel_by = Some(now.plus(patience(self.spec.stages)));
-        self.tell_client("verdict", &to_client);
-        self.say_for_client("interrupt", &to_agent);
+        self.state.explain(&text, &about, &mut to_client);
+        self.state.cancel(&mut to_agent);
+        let stages = driver.spec.stages;
+        self.cancel_by = Some(now.plus(stages.interrupt + stages.terminate));
+        self.tell_client(driver, "verdict", &to_client);
+        self.say_for_client(driver, "interrupt", &to_agent);
         true
     }
 
-    /// Words of ours to the client, on record first.
-    pub(super) fn tell_client(&mut self, what: &str, lines: &[u8]) {
-        if lines.is_empty() {
-            return;
-        }
-        let told = ToldClient { what: what.to_owned(), lines: talk::lines(lines) };
-        self.log.decide(told, None);
-        self.log.flush();
-        let Some(relay) = &mut self.relay else { return };
-        relay.to_client.extend_from_slice(lines);
-        self.speak_to_client(false);
+    fn waits_for_client(&self) -> bool {
+        self.state.waits_for_client() || self.rulings.is_asking()
     }
 
-    /// Writes what waits for the end of the agent's line; where no end comes, it gets one.
-    pub(super) fn speak_to_client(&mut self, at_end: bool) {
-        let (Some(sink), Some(relay)) = (&mut self.faces.stdout, &mut self.relay) else { return };
-        if relay.to_client.is_empty() || (relay.agent_in_line && !at_end) {
-            return;
-        }
-        if std::mem::take(&mut relay.agent_in_line) {
-            sink.chunk(b"\n", 0);
-        }
-        sink.chunk(&std::mem::take(&mut relay.to_client), 0);
+    /// The reader of the agent's output is the client.
+    fn reader_gone(&mut self, driver: &mut Driver<'_>) {
+        self.client_left(driver);
     }
 
-    /// Passes on what the agent wrote, as far as the client is to have it.
-    pub(super) fn pass_to_client(&mut self) {
-        let (Some(sink), Some(relay)) = (&mut self.faces.stdout, &mut self.relay) else { return };
-        match relay.rulings.passed() {
-            Some(bytes) => sink.chunk(bytes, 0),
-            None => sink.chunk(self.stdout.last_chunk(), 0),
+    /// Such a run is over when the client leaves, and a request without an answer is no success.
+    fn conclude(&self, ending: Ending, stopped: Option<StopReason>) -> Ending {
+        if !matches!(stopped, None | Some(StopReason::ClientGone | StopReason::ExitOverdue)) {
+            return ending;
         }
-        relay.rulings.pass_anew();
-        self.speak_to_client(false);
-    }
-
-    /// Words of ours to the agent, between those of the client, on record first.
-    pub(super) fn say_for_client(&mut self, what: &str, lines: &[u8]) {
-        if lines.is_empty() {
-            return;
+        let by_client = |end| Ending { end, by: EndedBy::Person, signal: None };
+        match self.left {
+            Some(0) => by_client(SessionEnd::Success),
+            Some(_) => by_client(SessionEnd::Interrupted),
+            None if ending.end == SessionEnd::Success && self.state.unanswered() > 0 => {
+                Ending { end: SessionEnd::NoResult, ..ending }
+            }
+            None => ending,
         }
-        self.log.decide(talk::told(what, lines), None);
-        self.log.flush();
-        let Some(relay) = &mut self.relay else { return };
-        if relay.client_in_line {
-            return relay.to_agent.extend_from_slice(lines);
-        }
-        self.prompt.push(lines);
-        self.write_prompt();
     }
 
     /// The agent is gone: whoever still waits for an answer gets one.
-    pub(super) fn answer_for_agent(&mut self, report: &RunReport) {
-        let Some(relay) = &mut self.relay else { return };
+    fn report(&mut self, driver: &mut Driver<'_>, report: &RunReport) {
         // Whoever has left waits for nothing.
-        if relay.left.is_some() || relay.state.unanswered() == 0 {
+        if self.left.is_some() || self.state.unanswered() == 0 {
             return;
         }
         let about = json!({
             "outcome": report.end.end,
             "exit": report.exit,
             "verdict": report.verdict.as_ref().map(|verdict| verdict.kind),
-            "log": self.log.path().to_string_lossy(),
+            "log": driver.log.path().to_string_lossy(),
             "stderr": report.stderr_tail,
         });
         let mut lines = Vec::new();
@@ -365,14 +378,9 @@ impl Driver<'_> {
             SessionEnd::Success => "the agent is gone".to_owned(),
             _ => report.summary(),
         };
-        relay.state.answer_all(&message, &about, &mut lines);
-        self.stamp_now();
-        self.tell_client("error", &lines);
-        self.speak_to_client(true);
+        self.state.answer_all(&message, &about, &mut lines);
+        driver.stamp_now();
+        self.tell_client(driver, "error", &lines);
+        self.speak_to_client(driver, true);
     }
-}
-
-/// What an agent gets to end its turns.
-fn patience(stages: super::Stages) -> Duration {
-    stages.interrupt + stages.terminate
 }

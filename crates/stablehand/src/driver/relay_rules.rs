@@ -7,15 +7,16 @@
 //! differ about a line with two methods, and one of them acts on it. Without rules nothing is judged.
 
 use super::Driver;
-use super::approvals::{Approvals, decided_by, deny};
+use super::approvals::{Approvals, STOPPING, decided_by};
 use super::relay::Relay;
 use crate::gate::Gate;
 use serde_json::Value;
 use stablehand_core::Moment;
 use stablehand_core::actor::{Actor, ActorKind};
 use stablehand_core::decode::{AcpQuestion, AcpRequest};
-use stablehand_core::event::{Choice, EventKind, ItemBody, Tool};
+use stablehand_core::event::{Choice, EventKind, Tool};
 use stablehand_core::id::CallId;
+use stablehand_core::interaction::Permission;
 use stablehand_core::json::{Object, Scan};
 use stablehand_core::line::{Line, Part};
 use stablehand_core::record::{PolicyDecided, Withheld};
@@ -24,7 +25,7 @@ use stablehand_policy::{Action, Decision};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// So many calls and inputs are remembered.
+/// So many requests that the client has to answer are remembered.
 const MOST: usize = 64;
 
 /// The rules of a relay, and what is under way.
@@ -44,17 +45,15 @@ pub(super) struct Rulings {
     waiting: Vec<(String, Judged)>,
     /// What the client has said to those.
     answered: Vec<(Judged, bool)>,
-    /// Calls that were asked about, and inputs that a person allowed.
-    asked_about: VecDeque<CallId>,
-    allowed: VecDeque<String>,
-    /// Calls that were over with the last chunk, and that nobody was asked about.
-    unasked: Vec<Tool>,
+    /// Permission requests that were left to the client.
+    left_to_client: VecDeque<AcpRequest>,
 }
 
 /// A line that was judged.
 #[derive(Debug)]
 struct Judged {
     what: AcpRequest,
+    call: Option<CallId>,
     tool: Option<Box<Tool>>,
     line: Vec<u8>,
     /// None where it could not be read.
@@ -92,9 +91,6 @@ impl Rulings {
         events: &[EventKind],
     ) -> bool {
         let Some(gate) = self.gate.clone() else { return true };
-        for event in events {
-            self.saw(event);
-        }
         let passes = match line.part {
             Part::Middle | Part::Last => !self.drops_line,
             Part::Whole | Part::First => self.judge(&gate, line, scan, events),
@@ -115,14 +111,18 @@ impl Rulings {
         events: &[EventKind],
     ) -> bool {
         let what = AcpRequest::read(line, scan);
+        let mut call = None;
         let (tool, decision) = match &what.question {
             AcpQuestion::None => return true,
             AcpQuestion::Unreadable => (None, None),
             AcpQuestion::Permission => {
-                let tool = events.iter().find_map(|event| match event {
-                    EventKind::ApprovalRequested { tool, .. } => tool.clone(),
+                let asked = events.iter().find_map(|event| match event {
+                    EventKind::ApprovalRequested { call, tool, .. } => Some((call, tool)),
                     _ => None,
                 });
+                let (asked_call, tool) =
+                    asked.map(|(c, t)| (c.clone(), t.clone())).unwrap_or_default();
+                call = asked_call;
                 let decision = gate.judge_call(tool.as_deref(), &Value::Null, None);
                 (tool, Some(decision))
             }
@@ -151,26 +151,8 @@ impl Rulings {
             bytes.extend_from_slice(line.bytes);
             bytes.push(b'\n');
         }
-        self.judged.push(Judged { what, tool, line: bytes, decision });
+        self.judged.push(Judged { what, call, tool, line: bytes, decision });
         passes
-    }
-
-    /// An event of the agent.
-    fn saw(&mut self, event: &EventKind) {
-        match event {
-            EventKind::ApprovalRequested { call: Some(call), .. } => {
-                keep(&mut self.asked_about, call.clone());
-            }
-            EventKind::ItemCompleted { item } => {
-                let ItemBody::Tool(tool) = &item.body else { return };
-                let was_asked = self.asked_about.contains(&tool.call)
-                    || self.allowed.iter().any(|input| input == tool.headline());
-                if tool.was_done() && !was_asked {
-                    self.unasked.push((**tool).clone());
-                }
-            }
-            _ => {}
-        }
     }
 
     /// Whether this answers a question of ours.
@@ -189,50 +171,40 @@ impl Rulings {
         self.answered.push((judged, allows.is_some_and(|option| option.is_str("allow"))));
         true
     }
-}
 
-fn keep<T>(queue: &mut VecDeque<T>, what: T) {
-    if queue.len() == MOST {
-        queue.pop_front();
-    }
-    queue.push_back(what);
-}
-
-impl Driver<'_> {
     /// Puts on record what was judged with a chunk, before anybody acts on it.
-    pub(super) fn record_rulings(&mut self) {
-        let Some(relay) = &self.relay else { return };
-        for judged in &relay.rulings.judged {
+    pub(super) fn record(&self, driver: &mut Driver<'_>) {
+        for judged in &self.judged {
             let id = judged.what.id_text();
             if judged.decision.is_some() {
                 let method = Some(judged.what.method.clone());
                 let decision = judged.decision.clone();
-                self.log.decide(PolicyDecided { id, method, decision }, None);
+                driver.log.decide(PolicyDecided { id, method, decision }, None);
             } else {
                 let text = "a line that cannot be judged for certain was kept from the client";
-                self.log.decide(Withheld { id, text: text.to_owned() }, None);
+                driver.log.decide(Withheld { id, text: text.to_owned() }, None);
             }
         }
     }
+}
 
+impl Relay {
     /// Answers, asks, and stops, after each chunk.
-    pub(super) fn carry_out_rulings(&mut self, now: Moment) {
-        let Some(relay) = &mut self.relay else { return };
-        let judged = std::mem::take(&mut relay.rulings.judged);
-        let unasked = std::mem::take(&mut relay.rulings.unasked);
-        for judged in judged {
-            self.stamp(now);
-            self.settle_ruling(judged);
+    pub(super) fn carry_out_rulings(&mut self, driver: &mut Driver<'_>, now: Moment) {
+        for judged in std::mem::take(&mut self.rulings.judged) {
+            driver.stamp(now);
+            self.settle_ruling(driver, judged);
         }
-        for tool in unasked {
-            self.judge_unasked(&tool, now);
-        }
+        driver.judge_tools(now);
     }
 
-    fn settle_ruling(&mut self, judged: Judged) {
+    fn settle_ruling(&mut self, driver: &mut Driver<'_>, judged: Judged) {
+        let Judged { what, call, tool, .. } = &judged;
+        driver.interaction.ask(&what.id_text(), &what.method, call.as_ref(), tool.as_deref());
         let is_permission = matches!(judged.what.question, AcpQuestion::Permission);
         let Some(decision) = &judged.decision else {
             return self.refuse(
+                driver,
                 &judged,
                 &ActorKind::Policy.into(),
                 "denied: it cannot be read for certain",
@@ -240,68 +212,98 @@ impl Driver<'_> {
         };
         let by = decided_by(decision);
         let no = format!("denied: {}", decision.reason);
-        let stopping = self.requests.is_alarmed() || self.stop.reason().is_some();
+        let stopping = driver.requests.is_alarmed() || driver.stop.reason().is_some();
         match (decision.action, is_permission) {
             // Passed already: the client's to answer, or allowed.
-            (Action::Ask, true) | (Action::Allow, false) => {}
-            (Action::Deny, _) => self.refuse(&judged, &by, &no),
+            (Action::Ask, true) => {
+                let passed = &mut self.rulings.left_to_client;
+                if passed.len() == MOST {
+                    passed.pop_front();
+                }
+                passed.push_back(judged.what);
+            }
+            (Action::Allow, false) => {
+                driver.interaction.settle(&judged.what.id_text(), Permission::Granted);
+            }
+            (Action::Deny, _) => self.refuse(driver, &judged, &by, &no),
             // Whoever is being stopped is told yes by nobody.
             _ if stopping => {
-                self.refuse(&judged, &ActorKind::Stop.into(), "denied: the run is being stopped");
+                let why = format!("denied: {STOPPING}");
+                self.refuse(driver, &judged, &ActorKind::Stop.into(), &why);
             }
             (Action::Allow, true) => match judged.what.permit(&Answer::Allow) {
                 Some(line) => {
-                    self.resolved(&judged.what.id_text(), Choice::Allow, &by, None);
-                    self.say_for_client("answer", &line);
+                    permit(driver, &judged, &by);
+                    self.say_for_client(driver, "answer", &line);
                 }
-                None => self.refuse(&judged, &by, "denied: it offers no way to allow it once"),
+                None => {
+                    self.refuse(driver, &judged, &by, "denied: it offers no way to allow it once");
+                }
             },
             (Action::Ask, false) if judged.line.is_empty() => {
-                self.refuse(&judged, &by, "denied: it is too long to be asked about");
+                self.refuse(driver, &judged, &by, "denied: it is too long to be asked about");
             }
-            (Action::Ask, false) => self.ask_client(judged),
+            (Action::Ask, false) => self.ask_client(driver, judged),
         }
     }
 
+    /// Takes the client's answer to a permission request that was left to it.
+    pub(super) fn client_answered(&mut self, driver: &mut Driver<'_>, id: &str, option: &str) {
+        let passed = &mut self.rulings.left_to_client;
+        if let Some(at) = passed.iter().position(|what| what.id_text() == id)
+            && let Some(what) = passed.remove(at)
+        {
+            let granted = what.is_allowed_by(option);
+            let permission = if granted { Permission::Granted } else { Permission::Denied };
+            driver.interaction.settle(id, permission);
+        }
+        driver.resolved(id, option.to_owned().into(), &ActorKind::Client.into(), None);
+    }
+
     /// Says no, on record first.
-    fn refuse(&mut self, judged: &Judged, by: &Actor, why: &str) {
+    fn refuse(&mut self, driver: &mut Driver<'_>, judged: &Judged, by: &Actor, why: &str) {
         let line = match judged.what.question {
-            AcpQuestion::Permission => judged.what.permit(&deny(why)),
+            AcpQuestion::Permission => {
+                judged.what.permit(&Answer::Deny { message: why.to_owned() })
+            }
             _ => judged.what.refuse(why),
         };
+        driver.interaction.settle(&judged.what.id_text(), Permission::Denied);
         // What asks for no answer was only withheld.
         let Some(line) = line else { return };
-        self.resolved(&judged.what.id_text(), Choice::Deny, by, Some(why));
-        self.say_for_client("answer", &line);
+        driver.resolved(&judged.what.id_text(), Choice::Deny, by, Some(why));
+        self.say_for_client(driver, "answer", &line);
     }
 
     /// Asks the client in our own words whether what the agent wants of it may be.
-    fn ask_client(&mut self, judged: Judged) {
-        let Some(Relay { rulings, .. }) = &mut self.relay else { return };
+    fn ask_client(&mut self, driver: &mut Driver<'_>, judged: Judged) {
+        let rulings = &mut self.rulings;
         rulings.asked += 1;
         let id = format!("stablehand-ask-{}-{}", rulings.name, rulings.asked);
         let reason = judged.decision.as_ref().map(|decision| decision.reason.as_str());
         let line = judged.what.ask(&id, judged.tool.as_deref(), reason.unwrap_or_default());
         rulings.waiting.push((id, judged));
-        self.tell_client("question", &line);
+        self.tell_client(driver, "question", &line);
     }
 
     /// Carries out what the client said to our questions.
-    pub(super) fn carry_out_asked(&mut self) {
-        let Some(relay) = &mut self.relay else { return };
-        for (judged, allowed) in std::mem::take(&mut relay.rulings.answered) {
+    pub(super) fn carry_out_asked(&mut self, driver: &mut Driver<'_>) {
+        for (judged, allowed) in std::mem::take(&mut self.rulings.answered) {
             if !allowed {
-                self.refuse(&judged, &ActorKind::Client.into(), "denied by the user");
+                self.refuse(driver, &judged, &ActorKind::Client.into(), "denied by the user");
                 continue;
             }
-            self.resolved(&judged.what.id_text(), Choice::Allow, &ActorKind::Client.into(), None);
-            let Some(relay) = &mut self.relay else { return };
-            if let Some(tool) = &judged.tool {
-                keep(&mut relay.rulings.allowed, tool.headline().to_owned());
-            }
-            relay.pass_later(&judged.line);
-            self.log.flush();
-            self.speak_to_client(false);
+            permit(driver, &judged, &ActorKind::Client.into());
+            self.pass_later(&judged.line);
+            driver.log.flush();
+            self.speak_to_client(driver, false);
         }
     }
+}
+
+/// Puts on record that a request is allowed.
+fn permit(driver: &mut Driver<'_>, judged: &Judged, by: &Actor) {
+    let id = judged.what.id_text();
+    driver.interaction.settle(&id, Permission::Granted);
+    driver.resolved(&id, Choice::Allow, by, None);
 }

@@ -1,15 +1,15 @@
 //! Waiting for whatever comes first, and reading it.
 
+use super::channel::{Channel, Channels};
 use super::inform::whole;
 use super::stop::StopReason;
 use super::{Driver, GAP, HEARTBEAT, Phase, SUSPENSION};
-use crate::control::Request;
 use crate::keeper::Report;
 use crate::sink::PassThrough;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand_core::event::ProcessExit;
 use stablehand_core::monitor::Input;
-use stablehand_core::record::{DecisionRecord, SignalReceived};
+use stablehand_core::record::DecisionRecord;
 use std::time::Duration;
 
 /// The longest that a full pipe of ours keeps us from reading the agent.
@@ -21,26 +21,24 @@ enum Source {
     Stdout,
     Stderr,
     Prompt,
-    Client,
-    Terminal,
+    Channel,
+    Hooks,
     Keeper,
     Requests,
-    Hooks,
-    Services,
     StdoutSink,
     StderrSink,
 }
 
 impl Driver<'_> {
     /// One wait, and one reading of everything that is there.
-    pub(super) fn wait(&mut self) {
+    pub(super) fn wait(&mut self, channels: &mut Channels) {
         let before = self.moment();
-        let mut planned = self.time_to_next_deadline(before);
+        let mut planned = self.time_to_next_deadline(channels, before);
         let pause = self.pauses(before);
         if pause {
             planned = planned.min(PAUSE);
         }
-        let ready = self.poll(planned, pause);
+        let ready = self.poll(channels, planned, pause);
         self.mark = self.clock.now();
         let slept = self.mark.since(before);
         if slept > planned + GAP {
@@ -55,22 +53,17 @@ impl Driver<'_> {
         }
         self.follow_wall_clock();
         if ready.contains(&Source::Stdout) {
-            self.read_stdout();
+            self.read_stdout(channels);
         }
         if ready.contains(&Source::Stderr) {
             self.read_stderr();
         }
-        if ready.contains(&Source::Client) {
-            self.read_client();
+        if ready.contains(&Source::Channel) {
+            self.act(channels);
+            channels.primary.ready(self);
         }
         if ready.contains(&Source::Prompt) {
             self.write_prompt();
-        }
-        if ready.contains(&Source::Terminal) {
-            self.write_terminal();
-        }
-        if ready.contains(&Source::Services) {
-            self.look_at_terminals();
         }
         for (source, sink) in [
             (Source::StdoutSink, &mut self.faces.stdout),
@@ -90,10 +83,10 @@ impl Driver<'_> {
         let only_output = ready.iter().all(|s| matches!(s, Source::Stdout | Source::StdoutSink));
         let streaming = only_output && !ready.is_empty() && self.phase == Phase::Running;
         if !streaming || self.stop.reason().is_some() {
-            self.serve_requests();
+            self.serve_requests(channels);
             self.serve_keeper();
         }
-        self.serve_losses();
+        self.serve_losses(channels.primary.as_mut());
     }
 
     /// Whether to leave the agent's output in its pipe for a moment, because our reader has not
@@ -121,34 +114,24 @@ impl Driver<'_> {
         now
     }
 
-    fn time_to_next_deadline(&self, now: stablehand_core::Moment) -> Duration {
+    fn time_to_next_deadline(&self, channels: &Channels, now: stablehand_core::Moment) -> Duration {
         let mut next = now.plus(HEARTBEAT);
-        for deadline in [self.monitor.deadline(), self.stop.deadline(), self.phase_deadline()] {
-            next = deadline.map_or(next, |deadline| next.min(deadline));
-        }
-        if let Some(deadline) = self.talk.as_ref().and_then(super::Talk::deadline) {
-            next = next.min(deadline);
-        }
-        if let Some(deadline) = self.relay.as_ref().and_then(super::Relay::deadline) {
-            next = next.min(deadline);
-        }
-        let hooks = self.hooks.as_ref().and_then(super::HookServer::deadline);
-        for deadline in [self.question_deadline(), hooks].into_iter().flatten() {
-            next = next.min(deadline);
-        }
-        if let Some(sample) = &self.sample {
-            next = next.min(sample.due);
-        }
-        if let Some(deadline) = self.shown.deadline() {
-            next = next.min(deadline);
-        }
-        if let Some(deadline) = self.terminal_deadline() {
+        let deadlines = [
+            self.monitor.deadline(),
+            self.stop.deadline(),
+            self.phase_deadline(),
+            self.interaction.deadline(),
+            channels.deadline(self),
+            self.sample.as_ref().map(|sample| sample.due),
+            self.shown.deadline(),
+        ];
+        for deadline in deadlines.into_iter().flatten() {
             next = next.min(deadline);
         }
         next.since(now)
     }
 
-    fn poll(&self, bound: Duration, pause: bool) -> Vec<Source> {
+    fn poll(&self, channels: &Channels, bound: Duration, pause: bool) -> Vec<Source> {
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(7);
         let mut sources = Vec::with_capacity(7);
         let mut add = |fd, flags, source| {
@@ -164,21 +147,16 @@ impl Driver<'_> {
         if let Some(fd) = self.prompt.fd() {
             add(fd, PollFlags::POLLOUT, Source::Prompt);
         }
-        if let Some(fd) = self.terminal.as_ref().and_then(super::terminal::AtTerminal::wants_write)
-        {
-            add(fd, PollFlags::POLLOUT, Source::Terminal);
-        }
-        let waiting = self.prompt.waiting();
-        if let Some(fd) = self.relay.as_ref().and_then(|relay| relay.wants_read(waiting)) {
-            add(fd, PollFlags::POLLIN, Source::Client);
-        }
         add(self.keeper.fd(), PollFlags::POLLIN, Source::Keeper);
         add(self.requests.fd(), PollFlags::POLLIN, Source::Requests);
-        for (fd, flags) in self.hooks.iter().flat_map(super::HookServer::wants) {
-            add(fd, flags, Source::Hooks);
+        let mut wanted = Vec::new();
+        channels.primary.wants(self, &mut wanted);
+        let of_primary = wanted.len();
+        if let Some(hooks) = &channels.hooks {
+            hooks.wants(self, &mut wanted);
         }
-        for fd in self.serving.fds() {
-            add(fd, PollFlags::POLLIN, Source::Services);
+        for (at, (fd, flags)) in wanted.into_iter().enumerate() {
+            add(fd, flags, if at < of_primary { Source::Channel } else { Source::Hooks });
         }
         for (sink, source) in
             [(&self.faces.stdout, Source::StdoutSink), (&self.faces.stderr, Source::StderrSink)]
@@ -199,31 +177,10 @@ impl Driver<'_> {
         sources.into_iter().zip(&fds).filter(|(_, fd)| hit(fd)).map(|(source, _)| source).collect()
     }
 
-    pub(super) fn serve_requests(&mut self) {
-        while let Some(request) = self.requests.take(|request| self.can_serve(request)) {
-            self.stamp_now();
-            match request {
-                Request::Stop { signal, by } => {
-                    self.requests.calm();
-                    self.log.decide(SignalReceived::new(signal, by), None);
-                    self.stop_by_signal(signal);
-                }
-                Request::Dump => self.dump(),
-                Request::ReaderGone => self.stop_for_lost_reader(),
-                Request::Resize(size) => self.resize_terminal(size),
-                Request::Note(record) => self.log.decide(*record, None),
-                request => self.serve_talk(request),
-            }
-        }
-    }
-
     /// A reader or a log that failed us ends the run.
-    fn serve_losses(&mut self) {
-        let lost = self.faces.stdout.as_ref().is_some_and(PassThrough::is_gone);
-        if lost && self.relay.is_some() {
-            self.client_left();
-        } else if lost {
-            self.stop_for_lost_reader();
+    fn serve_losses(&mut self, channel: &mut dyn Channel) {
+        if self.faces.stdout.as_ref().is_some_and(PassThrough::is_gone) {
+            channel.reader_gone(self);
         }
         if self.log.has_failed() {
             self.stop_for_failed_log();

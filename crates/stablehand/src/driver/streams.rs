@@ -3,6 +3,8 @@
 //! This is the pass-through path. For every line: scan, log, decode, monitor; for every chunk: one
 //! append to the log, then the sink. Nothing on it waits.
 
+use super::channel::{Channel, Channels};
+use super::hooks::HookServer;
 use super::{Driver, Phase};
 use crate::driver::prompt::Delivery;
 use crate::sink::PassThrough;
@@ -149,14 +151,15 @@ impl StderrStream {
 
 impl Driver<'_> {
     /// Reads what the agent wrote to its output; true when everything readable was read.
-    pub(super) fn read_stdout(&mut self) -> bool {
+    pub(super) fn read_stdout(&mut self, channels: &mut Channels) -> bool {
         for _ in 0..READS_IN_A_ROW {
             if let Some(sink) = &mut self.faces.stdout {
                 sink.let_go(self.log); // The next read takes the place of what is held.
             }
             match read_some(self.stdout.fd.as_ref(), &mut self.stdout.splitter) {
                 Found::Bytes { may_be_more } => {
-                    self.take_stdout(Take::Read);
+                    let Channels { primary, hooks } = channels;
+                    self.take_stdout(primary.as_mut(), hooks.as_mut(), Take::Read);
                     if !may_be_more {
                         return true;
                     }
@@ -195,22 +198,28 @@ impl Driver<'_> {
     }
 
     /// Reads both to the end, once nobody writes any more.
-    pub(super) fn read_rest(&mut self) {
-        while self.stdout.fd.is_some() && !self.read_stdout() {}
+    pub(super) fn read_rest(&mut self, channels: &mut Channels) {
+        while self.stdout.fd.is_some() && !self.read_stdout(channels) {}
         while self.stderr.fd.is_some() && !self.read_stderr() {}
         if let Some(sink) = &mut self.faces.stdout {
             sink.let_go(self.log);
         }
-        self.take_stdout(Take::Rest);
+        self.take_stdout(channels.primary.as_mut(), channels.hooks.as_mut(), Take::Rest);
         self.take_stderr(true);
         self.stdout.fd = None;
         self.stderr.fd = None;
     }
 
     /// What came to standard output: through scan, log, decoder and monitor, then to the sink.
-    pub(super) fn take_stdout(&mut self, take: Take) {
+    pub(super) fn take_stdout(
+        &mut self,
+        channel: &mut dyn Channel,
+        mut hooks: Option<&mut HookServer>,
+        take: Take,
+    ) {
         let now = self.clock.now();
-        let (at_end, at_once) = (take == Take::Rest, self.terminal.is_some());
+        let (at_end, at_once) = (take == Take::Rest, self.spec.is_at_terminal());
+        let interacts = self.spec.interacts();
         self.log.set_time(self.clock.wall(now));
         let from = self.log.position();
         let StdoutStream { splitter, decoder, events, memo, .. } = &mut self.stdout;
@@ -230,19 +239,9 @@ impl Driver<'_> {
             let at = (line.offset - *chunk_offset.get_or_insert(line.offset)) as usize;
             self.log.line_of_chunk(&line, &scan, at);
             decoder.line(&line, &scan, Depth::Skim, events);
-            if let (Some(talk), Scan::Object(object)) = (&mut self.talk, &scan) {
-                talk.hear(object);
-                for event in &*events {
-                    talk.saw(event);
-                }
-            }
-            if let Some(relay) = &mut self.relay {
-                relay.hear(&line, &scan, events);
-            }
-            if let Some(hooks) = &mut self.hooks {
-                for event in &*events {
-                    hooks.saw(event);
-                }
+            channel.hear(&line, &scan, events);
+            if let Some(hooks) = &mut hooks {
+                hooks.hear(&line, &scan, events);
             }
             if !line.newline {
                 self.facts.saw_cut_line(&line, &scan);
@@ -254,6 +253,9 @@ impl Driver<'_> {
                 let input = Input::Event { kind: event, native: decoder.last_type() };
                 self.monitor.handle(input, now, &mut self.actions);
                 self.facts.take(event);
+                if interacts {
+                    self.interaction.saw(event);
+                }
             }
             events.clear();
         }
@@ -267,7 +269,7 @@ impl Driver<'_> {
                 }
             }
         }
-        self.record_rulings();
+        channel.record(self);
         if self.facts.session_is_new
             && let Some(session) = &self.facts.session
         {
@@ -285,16 +287,13 @@ impl Driver<'_> {
         if let Some(hash) = &mut self.stdout.hash {
             hash.update(emitted);
         }
-        if self.relay.is_some() {
-            self.pass_to_client();
-        } else if let Some(sink) = &mut self.faces.stdout {
-            sink.chunk(emitted, from);
+        if !channel.pass_on(self, now)
+            && let Some(sink) = &mut self.faces.stdout
+        {
+            sink.chunk(self.stdout.splitter.emitted(), from);
             if at_end {
                 sink.let_go(self.log);
             }
-        }
-        if at_once {
-            self.terminal_was_drawn(now);
         }
         self.heard(now);
     }
@@ -343,8 +342,8 @@ impl Driver<'_> {
     }
 
     /// Looks once more, right before a judgement: what waits in the pipe is not silence.
-    pub(super) fn everything_is_read(&mut self) -> bool {
-        let stdout = self.congested || self.read_stdout();
+    pub(super) fn everything_is_read(&mut self, channels: &mut Channels) -> bool {
+        let stdout = self.congested || self.read_stdout(channels);
         self.read_stderr() && stdout
     }
 }

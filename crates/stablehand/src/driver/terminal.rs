@@ -1,4 +1,4 @@
-//! The driver's part at an agent's terminal: drawing, answering, typing, and looking.
+//! The terminal channel: drawing, answering, typing, and looking.
 //!
 //! Owns what is written to the terminal, and when the screen is looked at. What is drawn, what
 //! a terminal answers and what is new on it is core's; when to type is the typist's, a machine of
@@ -6,12 +6,13 @@
 
 mod typist;
 
-use super::prompt::PromptWriter;
+use super::channel::{Channel, Wanted};
 use super::streams::Take;
 use super::{Driver, Phase, RunSpec, notes};
-use crate::keeper::{self, Transport};
+use crate::keeper;
 use crate::tree;
 use nix::errno::Errno;
+use nix::poll::PollFlags;
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::write;
 use stablehand_core::event::{FailureKind, ProcessExit, ProcessRow, TurnEnd, VerdictKind};
@@ -21,7 +22,7 @@ use stablehand_core::terminal::TerminalSize;
 use stablehand_core::text::excerpt;
 use stablehand_core::time::human;
 use stablehand_core::{Depth, Moment};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 use typist::{Deed, Typist};
 
@@ -76,34 +77,20 @@ pub(super) struct AtTerminal {
     cpu_ms: u64,
 }
 
-/// Who gets the agent's standard input: the writer of the prompt, or the terminal.
-pub(super) fn split_input(
-    spec: &RunSpec,
-    stdin: OwnedFd,
-    talks: bool,
-) -> (PromptWriter, Option<AtTerminal>) {
-    if spec.launch.transport == Transport::Pipe {
-        return (super::talk::writer(stdin, &spec.prompt, talks), None);
-    }
-    let plan = spec.terminal.unwrap_or_default();
-    let typist = Typist::new(plan.type_prompt.is_some(), plan.leave, plan.exit_when_quiet);
-    let terminal = AtTerminal {
-        fd: Some(stdin),
-        unsent: Vec::new(),
-        sent: 0,
-        typist,
-        plan,
-        unseen_since: None,
-        drawn: Moment::START,
-        cpu_ms: 0,
-    };
-    (PromptWriter::closed(), Some(terminal))
-}
-
 impl AtTerminal {
-    /// The descriptor to wait for, while there is something to type.
-    pub(super) fn wants_write(&self) -> Option<BorrowedFd<'_>> {
-        self.fd.as_ref().filter(|_| self.sent < self.unsent.len()).map(AsFd::as_fd)
+    /// Writes to the terminal by this descriptor.
+    pub(super) fn new(spec: &RunSpec, fd: OwnedFd) -> AtTerminal {
+        let plan = spec.terminal.unwrap_or_default();
+        AtTerminal {
+            fd: Some(fd),
+            unsent: Vec::new(),
+            sent: 0,
+            typist: Typist::new(plan.type_prompt.is_some(), plan.leave, plan.exit_when_quiet),
+            plan,
+            unseen_since: None,
+            drawn: Moment::START,
+            cpu_ms: 0,
+        }
     }
 
     fn queue(&mut self, bytes: &[u8]) {
@@ -160,144 +147,57 @@ fn as_typed(prompt: &[u8], bracketed: bool) -> Vec<u8> {
     }
 }
 
-impl Driver<'_> {
-    /// Something was drawn: what was asked is answered.
-    pub(super) fn terminal_was_drawn(&mut self, now: Moment) {
-        let replies = self.stdout.screen().map(|screen| screen.terminal().take_replies());
-        let Some(terminal) = &mut self.terminal else { return };
-        terminal.typist.heard(now);
-        terminal.drawn = now;
-        terminal.unseen_since.get_or_insert(now);
-        if let Some(replies) = replies.filter(|replies| !replies.is_empty())
-            && terminal.unsent.len() - terminal.sent < MOST_UNSENT
-        {
-            terminal.queue(&replies);
-            self.write_terminal();
+impl AtTerminal {
+    fn write(&mut self, now: Moment) {
+        if self.send() {
+            self.typist.was_taken(now);
         }
     }
 
-    pub(super) fn write_terminal(&mut self) {
-        let now = self.clock.now();
-        if let Some(terminal) = &mut self.terminal
-            && terminal.send()
-        {
-            terminal.typist.was_taken(now);
-        }
-    }
-
-    pub(super) fn type_no_more(&mut self) {
-        if let Some(terminal) = &mut self.terminal {
-            terminal.typist.stop();
-            terminal.unsent.clear();
-            terminal.sent = 0;
-        }
-    }
-
-    /// When the terminal needs us, if nothing happens before.
-    pub(super) fn terminal_deadline(&self) -> Option<Moment> {
-        let terminal = self.terminal.as_ref()?;
-        let typing = terminal.typist.deadline().filter(|_| self.phase == Phase::Running);
-        typing.into_iter().chain(terminal.look_at()).min()
-    }
-
-    /// Looks and types, when it is time.
-    pub(super) fn advance_terminal(&mut self) {
-        let now = self.clock.now();
-        if let Some(terminal) = &mut self.terminal
-            && terminal.plan.reads_keys
-            && terminal.typist.is_before()
-        {
-            let edits_lines = terminal.edits_lines();
-            terminal.typist.early(edits_lines);
-        }
-        if self.terminal_deadline().is_none_or(|deadline| deadline > now) {
-            return;
-        }
-        self.stamp(now);
-        if self.terminal.as_ref().and_then(AtTerminal::look_at).is_some_and(|at| at <= now) {
-            self.look();
-        }
-        let running = self.phase == Phase::Running;
-        let due = self.terminal.as_mut().filter(|_| running).and_then(|t| t.typist.due(now));
-        match due {
-            None => {}
-            Some(Deed::Prompt) => {
-                let bracketed = self
-                    .stdout
-                    .screen()
-                    .is_some_and(|screen| screen.terminal().wants_bracketed_paste());
-                let prompt = as_typed(&self.spec.prompt, bracketed);
-                self.log.decide(notes::typed(self.spec.prompt.len()), None);
-                self.type_keys(&prompt);
-            }
-            Some(Deed::Enter) => {
-                let enter = self.terminal.as_ref().and_then(|terminal| terminal.plan.type_prompt);
-                self.type_keys(enter.unwrap_or_default().as_bytes());
-            }
-            Some(Deed::Leave(_, quiet)) if self.was_busy_for(quiet) => {
-                if let Some(terminal) = &mut self.terminal {
-                    terminal.typist.put_off(now);
-                }
-            }
-            Some(Deed::Leave(keys, quiet)) => {
-                self.log.decide(notes::asked_to_leave(quiet), None);
-                self.type_keys(keys.as_bytes());
-            }
-            Some(Deed::Keys(keys)) => self.type_keys(keys.as_bytes()),
-            Some(Deed::GiveUp) => self.did_not_leave(),
-        }
-        self.log.flush();
-    }
-
-    fn type_keys(&mut self, keys: &[u8]) {
-        if let Some(terminal) = &mut self.terminal {
-            terminal.queue(keys);
-        }
-        self.write_terminal();
+    fn type_keys(&mut self, keys: &[u8], now: Moment) {
+        self.queue(keys);
+        self.write(now);
     }
 
     /// Looks at the screen. The log says so, because a replay has to look at the same place.
-    fn look(&mut self) {
-        if self.stdout.holds_some() {
-            if let Some(sink) = &mut self.faces.stdout {
-                sink.let_go(self.log);
+    fn look(&mut self, driver: &mut Driver<'_>) {
+        if driver.stdout.holds_some() {
+            if let Some(sink) = &mut driver.faces.stdout {
+                sink.let_go(driver.log);
             }
-            self.take_stdout(Take::Held);
+            // A screen tells of no tool, so hooks have nothing to hear.
+            driver.take_stdout(self, None, Take::Held);
         }
         // What is seen now may be newer than what `now` was when it was time to look.
-        let now = self.clock.now();
-        self.stamp(now);
-        if let Some(terminal) = &mut self.terminal {
-            terminal.unseen_since = None;
-            if terminal.plan.exit_when_quiet.is_some() {
-                // From here on it may be quiet.
-                self.note_processor_time(&tree::descendants(self.keeper.pid()));
-            }
+        let now = driver.clock.now();
+        driver.stamp(now);
+        self.unseen_since = None;
+        if self.plan.exit_when_quiet.is_some() {
+            // From here on it may be quiet.
+            self.note_processor_time(&tree::descendants(driver.keeper.pid()));
         }
-        self.log.decide(DecisionRecord::ScreenSettled(NoFields {}), None);
+        driver.log.decide(DecisionRecord::ScreenSettled(NoFields {}), None);
         let mut events = Vec::new();
-        if let Some(screen) = self.stdout.screen() {
+        if let Some(screen) = driver.stdout.screen() {
             screen.settle(Depth::Skim, &mut events);
         }
         for event in &events {
             let input = Input::Event { kind: event, native: "screen" };
-            self.monitor.handle(input, now, &mut self.actions);
-            self.facts.take(event);
+            driver.monitor.handle(input, now, &mut driver.actions);
+            driver.facts.take(event);
         }
         if events.is_empty() {
             return;
         }
         // Nobody can tell from a screen what was done behind it.
-        self.facts.progress = super::Progress::SideEffects;
-        if let Some(terminal) = &mut self.terminal {
-            terminal.typist.was_shown();
-        }
+        driver.facts.progress = super::Progress::SideEffects;
+        self.typist.was_shown();
     }
 
     /// Whether the agent's processes have worked through a silence that has lasted for so long.
     /// Remembers where their clocks stand now, for the next time.
-    fn was_busy_for(&mut self, quiet: Duration) -> bool {
-        let rows = tree::descendants(self.keeper.pid());
+    fn was_busy_for(&mut self, keeper: u32, quiet: Duration) -> bool {
+        let rows = tree::descendants(keeper);
         let used = self.note_processor_time(&rows);
         let share = Duration::from_millis(used).as_millis() * 100 / quiet.as_millis().max(1);
         share >= BUSY_PERCENT || !tree::runnable(&rows).is_empty()
@@ -306,25 +206,124 @@ impl Driver<'_> {
     /// What the agent's processes have used since the last call, in milliseconds.
     fn note_processor_time(&mut self, rows: &[ProcessRow]) -> u64 {
         let total = tree::cpu_ms(rows);
-        let Some(terminal) = &mut self.terminal else { return 0 };
-        total.saturating_sub(std::mem::replace(&mut terminal.cpu_ms, total))
+        total.saturating_sub(std::mem::replace(&mut self.cpu_ms, total))
     }
 
+    fn carry_out(&mut self, driver: &mut Driver<'_>, deed: Deed, now: Moment) {
+        match deed {
+            Deed::Prompt => {
+                let screen = driver.stdout.screen();
+                let bracketed =
+                    screen.is_some_and(|screen| screen.terminal().wants_bracketed_paste());
+                driver.log.decide(notes::typed(driver.spec.prompt.len()), None);
+                self.type_keys(&as_typed(&driver.spec.prompt, bracketed), now);
+            }
+            Deed::Enter => {
+                let enter = self.plan.type_prompt.unwrap_or_default();
+                self.type_keys(enter.as_bytes(), now);
+            }
+            Deed::Leave(_, quiet) if self.was_busy_for(driver.keeper.pid(), quiet) => {
+                self.typist.put_off(now);
+            }
+            Deed::Leave(keys, quiet) => {
+                driver.log.decide(notes::asked_to_leave(quiet), None);
+                self.type_keys(keys.as_bytes(), now);
+            }
+            Deed::Keys(keys) => self.type_keys(keys.as_bytes(), now),
+            Deed::GiveUp => driver.did_not_leave(),
+        }
+    }
+}
+
+impl Channel for AtTerminal {
+    /// Something was drawn: what was asked is answered.
+    fn pass_on(&mut self, driver: &mut Driver<'_>, now: Moment) -> bool {
+        self.typist.heard(now);
+        self.drawn = now;
+        self.unseen_since.get_or_insert(now);
+        let replies = driver.stdout.screen().map(|screen| screen.terminal().take_replies());
+        if let Some(replies) = replies.filter(|replies| !replies.is_empty())
+            && self.unsent.len() - self.sent < MOST_UNSENT
+        {
+            self.type_keys(&replies, now);
+        }
+        false
+    }
+
+    fn wants<'a>(&'a self, _driver: &'a Driver<'_>, wanted: &mut Vec<Wanted<'a>>) {
+        let fd = self.fd.as_ref().filter(|_| self.sent < self.unsent.len());
+        wanted.extend(fd.map(|fd| (fd.as_fd(), PollFlags::POLLOUT)));
+    }
+
+    fn ready(&mut self, driver: &mut Driver<'_>) {
+        self.write(driver.clock.now());
+    }
+
+    fn deadline(&self, driver: &Driver<'_>) -> Option<Moment> {
+        let typing = self.typist.deadline().filter(|_| driver.phase == Phase::Running);
+        typing.into_iter().chain(self.look_at()).min()
+    }
+
+    /// Looks and types, when it is time.
+    fn advance(&mut self, driver: &mut Driver<'_>) {
+        let now = driver.clock.now();
+        if self.plan.reads_keys && self.typist.is_before() {
+            self.typist.early(self.edits_lines());
+        }
+        if self.deadline(driver).is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        driver.stamp(now);
+        if self.look_at().is_some_and(|at| at <= now) {
+            self.look(driver);
+        }
+        if driver.phase == Phase::Running
+            && let Some(deed) = self.typist.due(now)
+        {
+            self.carry_out(driver, deed, now);
+        }
+        driver.log.flush();
+    }
+
+    fn stop(&mut self, _driver: &mut Driver<'_>) {
+        self.typist.stop();
+        self.unsent.clear();
+        self.sent = 0;
+    }
+
+    /// At a terminal there is no terminal event: the exit is all that the agent says about how it
+    /// went, unless we ended it.
+    fn finish(&mut self, driver: &mut Driver<'_>) {
+        let left = self.typist.has_asked();
+        if driver.stop.reason().is_some() {
+            return;
+        }
+        driver.facts.result = match driver.exit.unwrap_or(ProcessExit::Unknown) {
+            ProcessExit::Code(0) => Some(TurnEnd::Done),
+            // Leaving when asked is what was wanted, however a program calls it.
+            _ if left => Some(TurnEnd::Done),
+            ProcessExit::Code(code) => Some(failed(format!("exit code {code}"))),
+            ProcessExit::Signal(signal) => Some(failed(format!("signal {signal}"))),
+            ProcessExit::Unknown => None,
+        };
+    }
+}
+
+impl Driver<'_> {
     /// It was quiet, was asked to leave, and is still there.
     fn did_not_leave(&mut self) {
         let now = self.clock.now();
-        self.stamp(now);
         let judgement = Judgement {
             kind: VerdictKind::Idle,
             from: self.monitor.health(),
             text: "the agent was quiet, was asked to leave, and did not".into(),
             evidence: self.monitor.snapshot(now),
         };
-        self.judged(judgement, now);
+        self.verdict = Some((Box::new(judgement), now));
     }
 
     pub(super) fn resize_terminal(&mut self, size: TerminalSize) {
-        let follows = self.terminal.as_ref().is_some_and(|terminal| terminal.plan.follow_size);
+        let follows = self.spec.terminal.is_some_and(|plan| plan.follow_size);
         let now = self.stdout.screen().map(|screen| screen.terminal().size());
         let Some(fd) = self.stdout.fd().filter(|_| follows && now != Some(size)) else { return };
         if keeper::set_size(fd, size).is_ok() {
@@ -349,30 +348,12 @@ impl Driver<'_> {
 
     /// Adds the screen to a judgement, and says what silence at a terminal means.
     pub(super) fn look_at_screen(&mut self, judgement: &mut Judgement) {
-        if self.terminal.is_none() {
+        if !self.spec.is_at_terminal() {
             return;
         }
         let lines = self.screen_lines();
         at_terminal(judgement, &lines);
         judgement.evidence.screen = lines;
-    }
-
-    /// At a terminal there is no terminal event: the exit is all that the agent says about how it
-    /// went, unless we ended it.
-    pub(super) fn conclude_by_exit(&mut self) {
-        let Some(terminal) = &self.terminal else { return };
-        let left = terminal.typist.has_asked();
-        if self.stop.reason().is_some() {
-            return;
-        }
-        self.facts.result = match self.exit.unwrap_or(ProcessExit::Unknown) {
-            ProcessExit::Code(0) => Some(TurnEnd::Done),
-            // Leaving when asked is what was wanted, however a program calls it.
-            _ if left => Some(TurnEnd::Done),
-            ProcessExit::Code(code) => Some(failed(format!("exit code {code}"))),
-            ProcessExit::Signal(signal) => Some(failed(format!("signal {signal}"))),
-            ProcessExit::Unknown => None,
-        };
     }
 }
 

@@ -221,7 +221,6 @@ impl RunPlan {
             stays: self.stays,
             images: images.to_vec(),
             context,
-            acts_unasked: start.request.form.acts_unasked(),
         });
         Ok(())
     }

@@ -71,17 +71,18 @@ pub(super) fn could_not_go_on(facts: &Facts) -> Option<Finding> {
         let why = "Hooks were to hold the agent, and it did not call them, so it was killed.";
         let change = "see why they are not run: `stablehand hooks status`; or leave out `--hooks`";
         (CauseKind::HooksInactive, seen, why, change)
-    } else if let Some(seen) = mark(DecisionKind::ToolNotAsked) {
-        let why =
-            "The agent ran a tool without asking, and the rules do not allow it, so it was killed.";
-        let change = "look at what the tool did; allow it by a rule, or see why the agent did not ask: \
-                      `stablehand hooks status`";
-        (CauseKind::NotAsked, seen, why, change)
     } else if let Some(seen) = mark(DecisionKind::KeeperLost) {
         let why = "Somebody killed the process that keeps the agent's processes together.";
         let change =
             "look for who kills processes here: the kernel (`journalctl -k`), a job's limits";
         (CauseKind::KeeperLost, seen, why, change)
+    } else if let Some(seen) = mark(DecisionKind::ToolNotAsked) {
+        // Last but one, because such a tool may have been allowed or tolerated.
+        let why =
+            "The agent ran a tool without asking, and the rules do not allow it, so it was killed.";
+        let change = "look at what the tool did; allow it by a rule, or see why the agent did not ask: \
+                      `stablehand hooks status`";
+        (CauseKind::NotAsked, seen, why, change)
     } else {
         let seen = mark(DecisionKind::LogDegraded).filter(|_| facts.end.is_some())?;
         let why = "The log could not be written, and `--log-required` was given.";

@@ -167,12 +167,23 @@ fn a_request_that_is_too_long_to_be_judged_is_refused() {
 
 #[test]
 fn what_an_agent_does_unasked_ends_the_run_where_rules_forbid_it() {
-    let env = TestEnv::new(bins());
     let call = r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","kind":"execute","status":"completed","title":"x","rawInput":{"command":"rm -rf hay"}}}}"#;
-    let command = agent(&env, &format!("*'\"session/prompt\"'*) echo '{call}';;"));
-    let run = through(&env, &command).flag("--policy", rules(&env, "allow"));
-    let mut running = run.stdin_open().start();
-    converse(&mut running, &[(HELLO, "pony"), (NEW, "s1"), (PROMPT, "-32603")]);
-    running.finish().assert_code(1);
-    assert!(env.log().has("tool_not_asked"));
+    let end = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#;
+    let stopped = format!("*'\"session/prompt\"'*) echo '{call}';;");
+    let goes_on = format!("*'\"session/prompt\"'*) echo '{call}'; echo '{end}';;");
+    for (flag, script, answer, code) in
+        [("stop", stopped, "-32603", 1), ("warn", goes_on, "end_turn", 0)]
+    {
+        let env = TestEnv::new(bins());
+        let command = agent(&env, &script);
+        let run = through(&env, &command).flag("--policy", rules(&env, "allow"));
+        let mut running = run.flag("--on-unasked", flag).stdin_open().start();
+        converse(&mut running, &[(HELLO, "pony"), (NEW, "s1"), (PROMPT, answer)]);
+        if code == 0 {
+            running.close_stdin();
+        }
+        running.finish().assert_code(code);
+        let level = if code == 0 { "WARN" } else { "ERROR" };
+        assert_eq!(env.log().one("tool_not_asked")["level"], level);
+    }
 }

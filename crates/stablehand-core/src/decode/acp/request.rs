@@ -112,6 +112,12 @@ impl AcpRequest {
         Some(self.answer("result", &result))
     }
 
+    /// Returns true if choosing this option of a permission request allows the call.
+    pub fn is_allowed_by(&self, option: &str) -> bool {
+        let Some(Kind::Permission(options)) = &self.options else { return false };
+        options.iter().any(|(id, kind)| id == option && kind.starts_with("allow"))
+    }
+
     /// The answer to a request that must not be; none where nobody waits for one.
     pub fn refuse(&self, why: &str) -> Option<Vec<u8>> {
         self.id.as_ref()?;

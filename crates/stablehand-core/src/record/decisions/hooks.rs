@@ -134,6 +134,9 @@ pub struct ToolNotAsked {
     /// What the rules say, where they do not allow it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
+    /// The rules do not allow it, and the run goes on all the same (`--on-unasked warn`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tolerated: bool,
     /// For people.
     pub text: String,
 }

@@ -25,7 +25,7 @@ const ONE_LOOK: usize = 1 << 20;
 
 /// A command and its terminal.
 #[derive(Debug)]
-pub(super) struct Terminal {
+pub(in crate::driver) struct Terminal {
     pub(super) id: String,
     keeper: Keeper,
     output: Option<OwnedFd>,
@@ -67,7 +67,7 @@ impl Terminal {
     }
 
     /// Readable when there is something to see to.
-    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+    pub(in crate::driver) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let keeper = (!self.is_over).then(|| self.keeper.fd());
         self.output.as_ref().map(AsFd::as_fd).into_iter().chain(keeper)
     }
