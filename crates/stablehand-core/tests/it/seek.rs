@@ -56,7 +56,7 @@ fn run_of(dialect: Dialect, number: usize, recording: &[u8]) -> Records {
         let traffic: Option<Value> = serde_json::from_slice(line).ok();
         match traffic.filter(|it| it.get("dir").is_some()) {
             Some(said) if said["dir"] == "a2c" => {
-                push(&mut log, said["msg"].to_string().as_bytes())
+                push(&mut log, said["msg"].to_string().as_bytes());
             }
             Some(said) => {
                 log.push(
