@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 /// The folder beside the logs.
 const FOLDER: &str = "checkpoints";
 
-/// How far checkpoints are apart. Frames are made from about 100 MB of log a second, so what is
-/// decoded before a cursor takes 3 ms.
+/// How far checkpoints are apart. Frames are made from about 60 MB of log a second (`benches/seek`), so
+/// what is decoded before a cursor takes 4 ms.
 const EVERY_BYTES: u64 = 256 << 10;
 
 /// A state that is larger than this part of the log since the last checkpoint has to wait, so the file

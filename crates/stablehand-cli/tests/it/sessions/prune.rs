@@ -55,24 +55,25 @@ fn old_successes_go_and_what_went_wrong_stays() {
     ] {
         old(&env, name, days, outcome);
     }
+    // What the host keeps beside a log goes with it.
+    let checkpoints = env.log_dir().join("checkpoints");
+    fs::create_dir(&checkpoints).unwrap();
+    let beside = |name: &str, days: u64, id: &str| {
+        let log = env.log_dir().join(format!("{name}.jsonl"));
+        let named = format!(r#""v":1,"log":"{id}""#);
+        fs::write(&log, fs::read_to_string(&log).unwrap().replacen(r#""v":1"#, &named, 1)).unwrap();
+        age(&log, days);
+        let file = checkpoints.join(format!("{}-0123456789abcdef-plain", id.replace('-', "")));
+        fs::write(&file, "").unwrap();
+        file
+    };
+    let gone = beside("old", 9, "01a1eaf3-3b1e-73bd-b14d-1564984ffb37");
+    let kept = beside("new", 1, "01a1eaf3-3b1e-73bd-b14d-1564984ffb38");
     let planned = pruned(&env, &["--dry-run"]);
     assert_eq!(names(&planned["removed"]), ["old", "stopped"]);
     assert_eq!(names(&planned["kept"]), ["failed", "hung", "new", "open"]);
     let text = sessions(&env, &["prune", "--dry-run"]).finish().stdout_text();
     assert!(text.contains("old.jsonl") && text.contains("2 logs would be removed"), "{text}");
-    // What the host keeps beside a log goes with it.
-    let checkpoints = env.log_dir().join("checkpoints");
-    let beside = |name: &str| {
-        let log = fs::read_to_string(env.log_dir().join(format!("{name}.jsonl"))).unwrap();
-        let header: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
-        let id = header["log"].as_str().unwrap().replace('-', "");
-        checkpoints.join(format!("{id}-0123456789abcdef-plain"))
-    };
-    let (gone, kept) = (beside("old"), beside("new"));
-    fs::create_dir(&checkpoints).unwrap();
-    for file in [&gone, &kept] {
-        fs::write(file, "").unwrap();
-    }
     let logs = || fs::read_dir(env.log_dir()).unwrap().flatten().count();
     let before = logs();
     let done = pruned(&env, &[]);
