@@ -60,6 +60,14 @@ struct Judged {
     decision: Option<Decision>,
 }
 
+impl Judged {
+    /// Returns true if it is a permission request that a person at the client answers.
+    fn is_left_to_client(&self) -> bool {
+        let asks = self.decision.as_ref().is_some_and(|it| it.action == Action::Ask);
+        asks && matches!(self.what.question, AcpQuestion::Permission)
+    }
+}
+
 impl Rulings {
     pub(super) fn new(approvals: &Approvals, run: &str) -> Rulings {
         let gate = match approvals {
@@ -173,18 +181,24 @@ impl Rulings {
     }
 
     /// Puts on record what was judged with a chunk, before anybody acts on it.
-    pub(super) fn record(&self, driver: &mut Driver<'_>) {
-        for judged in &self.judged {
-            let id = judged.what.id_text();
-            if judged.decision.is_some() {
-                let method = Some(judged.what.method.clone());
-                let decision = judged.decision.clone();
+    /// The client may answer as soon as it has a request, so what it is about is remembered here.
+    pub(super) fn record(&mut self, driver: &mut Driver<'_>) {
+        for Judged { what, call, tool, decision, .. } in &self.judged {
+            let id = what.id_text();
+            driver.interaction.ask(&id, &what.method, call.as_ref(), tool.as_deref());
+            if decision.is_some() {
+                let method = Some(what.method.clone());
+                let decision = decision.clone();
                 driver.log.decide(PolicyDecided { id, method, decision }, None);
             } else {
                 let text = "a line that cannot be judged for certain was kept from the client";
                 driver.log.decide(Withheld { id, text: text.to_owned() }, None);
             }
         }
+        let passed = self.judged.extract_if(.., |judged| judged.is_left_to_client());
+        self.left_to_client.extend(passed.map(|judged| judged.what));
+        let excess = self.left_to_client.len().saturating_sub(MOST);
+        self.left_to_client.drain(..excess);
     }
 }
 
@@ -199,8 +213,6 @@ impl Relay {
     }
 
     fn settle_ruling(&mut self, driver: &mut Driver<'_>, judged: Judged) {
-        let Judged { what, call, tool, .. } = &judged;
-        driver.interaction.ask(&what.id_text(), &what.method, call.as_ref(), tool.as_deref());
         let is_permission = matches!(judged.what.question, AcpQuestion::Permission);
         let Some(decision) = &judged.decision else {
             return self.refuse(
@@ -214,14 +226,8 @@ impl Relay {
         let no = format!("denied: {}", decision.reason);
         let stopping = driver.requests.is_alarmed() || driver.stop.reason().is_some();
         match (decision.action, is_permission) {
-            // Passed already: the client's to answer, or allowed.
-            (Action::Ask, true) => {
-                let passed = &mut self.rulings.left_to_client;
-                if passed.len() == MOST {
-                    passed.pop_front();
-                }
-                passed.push_back(judged.what);
-            }
+            // Passed already.
+            (Action::Ask, true) => {}
             (Action::Allow, false) => {
                 driver.interaction.settle(&judged.what.id_text(), Permission::Granted);
             }

@@ -109,19 +109,13 @@ impl TwoWay {
     fn wished(&mut self, driver: &mut Driver<'_>, wish: Wish) {
         let service = match &wish.want {
             Want::Read { path, .. } | Want::Write { path, .. } => {
-                let place = files::resolve(Path::new(path));
-                return match place {
-                    Ok(place) => self.consider(driver, wish, place),
-                    Err(error) => self.say_service(driver, &wish.id, &failed(&error)),
-                };
+                let place = PathBuf::from(path);
+                return self.consider(driver, wish, &place);
             }
             Want::Run(command) => {
                 let here = self.serving.root.clone().unwrap_or_default();
                 let place = command.cwd.as_ref().map_or(here, PathBuf::from);
-                return match files::resolve(&place) {
-                    Ok(place) => self.consider(driver, wish, place),
-                    Err(error) => self.say_service(driver, &wish.id, &failed(&error)),
-                };
+                return self.consider(driver, wish, &place);
             }
             Want::Output { terminal } => driver.command(terminal).map(|terminal| {
                 terminal.look();
@@ -146,7 +140,11 @@ impl TwoWay {
     }
 
     /// Does it, asks about it, or refuses it.
-    fn consider(&mut self, driver: &mut Driver<'_>, wish: Wish, place: PathBuf) {
+    fn consider(&mut self, driver: &mut Driver<'_>, wish: Wish, place: &Path) {
+        let place = match files::resolve(place) {
+            Ok(place) => place,
+            Err(error) => return self.say_service(driver, &wish.id, &failed(&error)),
+        };
         match &driver.spec.approvals {
             Approvals::Policy { .. } => self.ask_about(driver, wish, place),
             Approvals::Allow => self.carry_out(driver, &wish, &place),
@@ -276,12 +274,9 @@ impl TwoWay {
         let gone: Vec<Terminal> =
             driver.commands.extract_if(.., |terminal| terminal.id == id).collect();
         for terminal in gone {
+            let ended = Service::Ended(terminal.end().cloned().unwrap_or_default());
             for waiting in &terminal.waiting {
-                self.say_service(
-                    driver,
-                    waiting,
-                    &Service::Ended(terminal.end().cloned().unwrap_or_default()),
-                );
+                self.say_service(driver, waiting, &ended);
             }
         }
         Ok(Service::Done)

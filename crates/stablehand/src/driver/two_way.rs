@@ -16,8 +16,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use stablehand_core::Moment;
 use stablehand_core::actor::Actor;
-use stablehand_core::event::{EventKind, Tool};
-use stablehand_core::id::CallId;
+use stablehand_core::event::EventKind;
 use stablehand_core::interaction::{Asker, CANCEL_GRACE, Permission};
 use stablehand_core::json::Scan;
 use stablehand_core::line::Line;
@@ -65,25 +64,14 @@ impl Said {
     }
 }
 
-/// A question, as the agent put it.
-#[derive(Debug)]
-struct Put {
-    id: String,
-    call: Option<CallId>,
-    what: String,
-    options: Vec<String>,
-    /// What it is about, where the question says so itself.
-    tool: Option<Box<Tool>>,
-}
-
 /// A conversation in progress.
 pub(super) struct TwoWay {
     pub(super) speaker: Box<dyn Speak>,
     pub(super) serving: Serving,
     /// What stands in front of the next prompt.
     context: Option<String>,
-    /// Questions that came with the last chunk.
-    asked: Vec<Put>,
+    /// The requests ([`EventKind::ApprovalRequested`]) that came with the last chunk.
+    asked: Vec<EventKind>,
     /// Questions that the agent itself has taken back or answered.
     settled: Vec<String>,
     /// What the speaker said to the last chunk.
@@ -167,24 +155,27 @@ impl TwoWay {
         Some(lines.join("\n").into_bytes())
     }
 
-    fn was_asked(&mut self, driver: &mut Driver<'_>, put: Put, now: Moment) {
+    fn was_asked(&mut self, driver: &mut Driver<'_>, request: EventKind, now: Moment) {
+        let EventKind::ApprovalRequested { id, call, what, options, tool, .. } = request else {
+            return;
+        };
         // What the stream has told of the call is more than what the question says.
-        let begun = put.call.as_ref().and_then(|call| driver.interaction.begun(call));
-        let tool = begun.cloned().map(Box::new).or(put.tool);
-        driver.interaction.ask(&put.id, "conversation", put.call.as_ref(), tool.as_deref());
+        let begun = call.as_ref().and_then(|call| driver.interaction.begun(call));
+        let tool = begun.cloned().map(Box::new).or(tool);
+        driver.interaction.ask(&id, "conversation", call.as_ref(), tool.as_deref());
         let asked = Asked {
-            id: &put.id,
+            id: &id,
             asker: Asker::Conversation,
-            call: put.call.as_ref(),
-            what: &put.what,
-            options: &put.options,
+            call: call.as_ref(),
+            what: &what,
+            options: &options,
             tool: tool.as_deref(),
             arguments: &Value::Null,
             cwd: None,
         };
-        if !self.speaker.is_open(&put.id) {
+        if !self.speaker.is_open(&id) {
             // The speaker has declined it already.
-            driver.interaction.settle(&put.id, Permission::Denied);
+            driver.interaction.settle(&id, Permission::Denied);
             return driver.announce(&asked, false, None);
         }
         driver.was_asked(self, asked, now);
@@ -242,15 +233,7 @@ impl Channel for TwoWay {
         self.speaker.heard(object, &mut self.replies);
         for event in events {
             match event {
-                EventKind::ApprovalRequested { id, call, what, options, tool, .. } => {
-                    self.asked.push(Put {
-                        id: id.clone(),
-                        call: call.clone(),
-                        what: what.clone(),
-                        options: options.clone(),
-                        tool: tool.clone(),
-                    });
-                }
+                EventKind::ApprovalRequested { .. } => self.asked.push(event.clone()),
                 EventKind::ApprovalResolved { id, .. } => self.settled.push(id.clone()),
                 EventKind::TurnEnded { .. } => self.asked.clear(),
                 _ => {}
@@ -278,8 +261,8 @@ impl Channel for TwoWay {
             // What the agent answers itself it has not been told by us.
             driver.interaction.settle(&id, Permission::Denied);
         }
-        for put in std::mem::take(&mut self.asked) {
-            self.was_asked(driver, put, now);
+        for request in std::mem::take(&mut self.asked) {
+            self.was_asked(driver, request, now);
         }
         if driver.spec.hooks.is_none() {
             // Where hooks ask too, they have not been heard yet.
