@@ -187,3 +187,28 @@ fn what_an_agent_does_unasked_ends_the_run_where_rules_forbid_it() {
         assert_eq!(env.log().one("tool_not_asked")["level"], level);
     }
 }
+
+#[test]
+fn what_the_person_at_the_client_allows_counts_as_asked_and_what_she_rejects_does_not() {
+    let done = r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","kind":"execute","status":"completed","title":"greet","rawInput":{"command":"echo hi"}}}}"#;
+    let end = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#;
+    for (option, seen, code) in [("yes", "end_turn", 0), ("no", "-32603", 1)] {
+        let env = TestEnv::new(bins());
+        let after = if code == 0 { format!("; echo '{end}'") } else { String::new() };
+        let more = format!(
+            "*'\"session/prompt\"'*) echo '{PERMISSION}';;\n*'\"id\":50'*) echo '{done}'{after};;"
+        );
+        let run = through(&env, &agent(&env, &more)).flag("--policy", rules(&env, "ask"));
+        let mut running = run.stdin_open().start();
+        converse(&mut running, &[(HELLO, "pony"), (NEW, "s1"), (PROMPT, "\"id\":50")]);
+        let answer = format!(
+            r#"{{"jsonrpc":"2.0","id":50,"result":{{"outcome":{{"outcome":"selected","optionId":"{option}"}}}}}}"#
+        );
+        converse(&mut running, &[(&answer, seen)]);
+        if code == 0 {
+            running.close_stdin();
+        }
+        running.finish().assert_code(code);
+        assert_eq!(env.log().has("tool_not_asked"), code == 1, "{option}: {:?}", env.log().names());
+    }
+}
