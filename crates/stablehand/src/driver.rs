@@ -226,7 +226,7 @@ pub(crate) fn run(
                 survivors: Vec::new(),
                 sample: None,
                 leases: lease.into_iter().collect(),
-                verdict: None,
+                verdict_at: None,
                 judged: None,
                 congested: false,
                 held_since: None,
@@ -310,8 +310,8 @@ struct Driver<'a> {
     /// A look at the tree's processor time that is under way.
     sample: Option<act::Sample>,
     leases: Vec<(SessionId, crate::lease::Lease)>,
-    /// A verdict that is not carried out yet, and when it was reached.
-    verdict: Option<(Box<Judgement>, stablehand_core::Moment)>,
+    /// When the verdict was reached, while it is not carried out yet.
+    verdict_at: Option<stablehand_core::Moment>,
     judged: Option<Judgement>,
     shown: Shown,
     /// The disk is full and a reader far behind: the agent has to wait, and knows nothing of it.

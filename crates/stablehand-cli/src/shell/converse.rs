@@ -83,10 +83,15 @@ impl Shell {
                     // The prompt needs the terminal that a question may still have.
                     asking.rest();
                 }
-                match ended {
-                    After::Turn(turn) => follow = after(self, turn, passed),
-                    After::Over => return Ok(Left::Over),
-                    After::Signal(signal) => return Ok(Left::Signal(signal)),
+                let is_late = |turn: &TurnOver| turn.run != SessionEnd::Interrupted;
+                match (ended, passed) {
+                    // The turn was over before the session had the signal, which ended it all.
+                    (After::Turn(turn), Some(signal)) if is_late(&turn) => {
+                        return Ok(Left::Signal(signal));
+                    }
+                    (After::Turn(turn), _) => follow = after(self, turn, passed),
+                    (After::Over, _) => return Ok(Left::Over),
+                    (After::Signal(signal), _) => return Ok(Left::Signal(signal)),
                 }
             }
             let text = match follow {

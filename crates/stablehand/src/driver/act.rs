@@ -1,6 +1,6 @@
 //! Carrying out what was decided: by the monitor, by a person, by the end of the process.
 
-use super::channel::{Channel, Channels};
+use super::channel::Channels;
 use super::stop::StopReason;
 use super::{CLEAN_MAX, DRAIN_IDLE, DRAIN_MAX, Driver, POLITE, Phase, RunSpec, notes};
 use crate::keeper::Order;
@@ -36,13 +36,16 @@ impl Driver<'_> {
         if !self.actions.is_empty() {
             self.act_at(self.clock.now());
         }
-        if let Some((judgement, now)) = self.verdict.take() {
-            self.judged(channels.primary.as_mut(), *judgement, now);
+        if let Some((judgement, now)) = self.judged.take().zip(self.verdict_at.take()) {
+            if !channels.primary.cancel_turns(self, &judgement, now) {
+                self.stop.begin(StopReason::Verdict(judgement.kind), now);
+            }
+            self.judged = Some(judgement);
         }
     }
 
-    /// The same, for what was decided at this moment. A verdict concerns the channels, and is carried
-    /// out by [`Driver::act`].
+    /// The same, for what was decided at this moment. A verdict is put on record at once; it concerns
+    /// the channels, and is carried out by [`Driver::act`].
     pub(super) fn act_at(&mut self, now: Moment) {
         if self.actions.is_empty() {
             return;
@@ -114,11 +117,11 @@ impl Driver<'_> {
                 log.decide(notes::exit_overdue(), None);
                 self.stop.begin(StopReason::ExitOverdue, now);
             }
-            Action::Verdict(judgement) => self.verdict = Some((judgement, now)),
+            Action::Verdict(judgement) => self.judged(*judgement, now),
         }
     }
 
-    fn judged(&mut self, channel: &mut dyn Channel, mut judgement: Judgement, now: Moment) {
+    pub(super) fn judged(&mut self, mut judgement: Judgement, now: Moment) {
         self.stamp(now);
         // Where the monitor judged, it says by what; whoever sits at the terminal does not.
         let of_monitor = judgement.evidence.verdict.is_some();
@@ -139,10 +142,8 @@ impl Driver<'_> {
             self.log.decide(notes::would_have_killed(&judgement), None);
             self.monitor.resume_after_verdict(now);
         } else {
-            if !channel.cancel_turns(self, &judgement, now) {
-                self.stop.begin(StopReason::Verdict(judgement.kind), now);
-            }
             self.judged = Some(judgement);
+            self.verdict_at = Some(now);
         }
     }
 

@@ -319,7 +319,7 @@ impl Driver<'_> {
             text: "the agent was quiet, was asked to leave, and did not".into(),
             evidence: self.monitor.snapshot(now),
         };
-        self.verdict = Some((Box::new(judgement), now));
+        self.judged(judgement, now);
     }
 
     pub(super) fn resize_terminal(&mut self, size: TerminalSize) {
