@@ -36,7 +36,9 @@ impl Driver<'_> {
         if !self.actions.is_empty() {
             self.act_at(self.clock.now());
         }
-        if let Some((judgement, now)) = self.judged.take().zip(self.verdict_at.take()) {
+        if let Some(now) = self.verdict_at.take()
+            && let Some(judgement) = self.judged.take()
+        {
             if !channels.primary.cancel_turns(self, &judgement, now) {
                 self.stop.begin(StopReason::Verdict(judgement.kind), now);
             }
