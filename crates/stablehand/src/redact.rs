@@ -3,7 +3,7 @@
 //! Owns where secrets are taken out on the way to faces; what a secret is, is core's
 //! ([`stablehand_core::redact`]). Bytes that are passed through are not looked at here.
 
-use crate::follow::Show;
+use crate::show::Show;
 use stablehand_core::Event;
 use stablehand_core::event::EventKind;
 use stablehand_core::id::ItemId;

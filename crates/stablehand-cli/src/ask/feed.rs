@@ -1,7 +1,7 @@
 //! Hands the approvals among the events of a session to the thread that asks.
 
 use stablehand::control::Sender;
-use stablehand::follow::Show;
+use stablehand::show::Show;
 use stablehand_core::Event;
 use stablehand_core::event::{EventKind, Tool};
 use std::io;

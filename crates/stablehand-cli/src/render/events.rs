@@ -2,7 +2,7 @@
 
 use super::Surface;
 use crate::screen::Screen;
-use stablehand::follow::Show;
+use stablehand::show::Show;
 use stablehand_core::Event;
 use std::io;
 

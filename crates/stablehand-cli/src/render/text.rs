@@ -6,7 +6,7 @@
 
 use super::Surface;
 use crate::screen::Screen;
-use stablehand::follow::Show;
+use stablehand::show::Show;
 use stablehand_core::Event;
 use stablehand_core::event::{Choice, EventKind, ItemBody, Outcome, TextRole, Tool, ToolInput};
 use stablehand_core::id::{CallId, ItemId, RunId};

@@ -1,8 +1,8 @@
 //! Records of a log shown one after the other: as text, as the agent's own bytes, or as events.
 
 use crate::render::{EventLines, Surface, TextView};
-use stablehand::follow::Show as _;
 use stablehand::redact::{Redacting, Redaction};
+use stablehand::show::Show as _;
 use stablehand_core::record::{LogReader, Record, Stream};
 use stablehand_core::replay::EventReader;
 use stablehand_core::{Depth, Event};

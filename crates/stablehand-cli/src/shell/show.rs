@@ -3,7 +3,7 @@
 use super::TurnOver;
 use crate::ask::{Feed, Told};
 use stablehand::control::{self, Receiver, Sender};
-use stablehand::follow::Show;
+use stablehand::show::Show;
 use stablehand::{Handle, Subscription};
 use stablehand_core::event::{EventKind, SessionEnd};
 use std::io;

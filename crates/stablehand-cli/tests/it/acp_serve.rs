@@ -331,7 +331,7 @@ fn a_session_of_another_face_goes_on_in_an_editor() {
     let run = run.instead_of("acp", "run").flag("--workspace", env.work());
     run.args(["feed the ponies"]).finish().assert_code(0);
     let native = env.log().one("session_started")["session_id"].as_str().unwrap().to_owned();
-    let key = env.log().one("log_opened")["session"].clone();
+    let key = env.log().records[0]["session"].clone();
     let mut editor = Editor::open(served(&env, "claude", "hello"), &env);
     let listed = editor.ask("session/list", json!({ "cwd": env.work() }));
     let listed = listed["result"]["sessions"].clone();

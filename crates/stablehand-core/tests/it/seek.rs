@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::Value;
-use stablehand_core::record::{self, Record, Stamp, Stream};
+use stablehand_core::record::{self, DecisionKind, Record, Stamp, Stream};
 use stablehand_core::replay::EventReader;
 use stablehand_core::{Depth, Dialect, LineSplitter, UnixMillis, json};
 use std::path::{Path, PathBuf};
@@ -28,6 +28,9 @@ fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
     found
 }
 
+/// The first record of a log.
+const OPENED: DecisionKind = DecisionKind::LogOpened;
+
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
@@ -36,7 +39,7 @@ fn fixtures() -> PathBuf {
 fn run_of(dialect: Dialect, number: usize, recording: &[u8]) -> Records {
     let decision = |msg: &str, fields: &str| format!(r#"{{"msg":"{msg}","ts":1,{fields}}}"#);
     let mut log = vec![
-        decision("log_opened", &format!(r#""v":2,"dialect":"{}""#, dialect.name())).into_bytes(),
+        decision(OPENED.name(), &format!(r#""v":2,"dialect":"{}""#, dialect.name())).into_bytes(),
         decision(
             "turn_started",
             r#""turn":"01a1eaf3-3b1e-73bd-b14d-1564984ffb37","event":{"type":"turn.started"}"#,
@@ -152,8 +155,8 @@ fn a_reader_can_be_restored_before_every_record_of_every_recording() {
 fn a_terminal_has_no_state_to_be_saved() {
     let mut reader = EventReader::new(Dialect::Terminal, Depth::Full);
     assert!(reader.save().is_none());
-    let header = br#"{"msg":"log_opened","v":2,"dialect":"claude"}"#;
-    reader.record(&Record::read(header), &mut Vec::new());
+    let header = format!(r#"{{"msg":"{}","v":2,"dialect":"claude"}}"#, OPENED.name());
+    reader.record(&Record::read(header.as_bytes()), &mut Vec::new());
     assert!(reader.save().is_some());
 }
 

@@ -95,9 +95,7 @@ impl TwoWay {
 
     fn give_prompt(&mut self, driver: &mut Driver<'_>, mut prompt: Prompt) {
         driver.interaction.prompted(prompt.clone());
-        if !driver.interaction.is_last() {
-            self.lingering.begin(driver);
-        }
+        self.lingering.begin(driver);
         driver.log.decide(notes::prompt(&prompt.text, &prompt.images), None);
         if let Some(context) = self.context.take() {
             prompt.text = before(&context, &prompt.text);
@@ -229,6 +227,7 @@ impl Channel for TwoWay {
     }
 
     fn hear(&mut self, _line: &Line<'_>, scan: &Scan<'_>, events: &[EventKind]) {
+        self.lingering.is_up = true;
         let Scan::Object(object) = scan else { return };
         self.speaker.heard(object, &mut self.replies);
         for event in events {
@@ -252,6 +251,7 @@ impl Channel for TwoWay {
 
     fn advance(&mut self, driver: &mut Driver<'_>) {
         let now = driver.clock.now();
+        self.lingering.look_around(driver);
         // Nothing may have been read since long, and what follows is decided now.
         driver.stamp(now);
         self.note_left_out(driver);

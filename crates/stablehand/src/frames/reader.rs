@@ -2,9 +2,9 @@
 
 use super::checkpoints::{CheckpointFile, Checkpoints};
 use super::{Cursor, Frame};
-use crate::follow::Show;
 use crate::log::{Fill, LogSource, Tail};
 use crate::redact::{Redacting, Redaction};
+use crate::show::Show;
 use stablehand_core::id::LogId;
 use stablehand_core::record::Record;
 use stablehand_core::replay::EventReader;

@@ -29,7 +29,7 @@ fn a_session_id_is_the_key_of_the_session() {
     assert!(session.parse::<SessionKey>().is_ok(), "{session}");
     editor.prompt(&session, "hello");
     editor.leave().assert_code(0);
-    assert_eq!(env.log().one("log_opened")["session"], session.as_str());
+    assert_eq!(env.log().records[0]["session"], session.as_str());
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_session_whose_first_turn_was_killed_is_told_and_goes_on() {
     assert_eq!(prompts(&editor), ["work"], "its own prompts an editor has");
     editor.leave().assert_code(0);
     let logs = env.logs();
-    let keys: Vec<_> = logs.iter().map(|log| log.one("log_opened")["session"].clone()).collect();
+    let keys: Vec<_> = logs.iter().map(|log| log.records[0]["session"].clone()).collect();
     assert_eq!(keys, [session.as_str(), session.as_str()]);
 }
 
@@ -66,7 +66,7 @@ fn sessions_of_run_and_talk_are_loaded_by_their_keys() {
             _ => run.stdin("feed the ponies\n"),
         };
         run.finish().assert_code(0);
-        let key = env.log().one("log_opened")["session"].as_str().unwrap().to_owned();
+        let key = env.log().records[0]["session"].as_str().unwrap().to_owned();
         let mut editor = Editor::open(served(&env, "claude", "hello"), &env);
         let loaded = editor.go_on("session/load", &key);
         assert!(loaded["result"].is_object(), "{face}: {loaded}");
