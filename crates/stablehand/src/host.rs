@@ -7,7 +7,7 @@
 //! socket. What a session is, is [`crate::session`]'s; how frames are made, [`crate::frames`]'.
 
 mod attached;
-mod catalog;
+pub(crate) mod catalog;
 mod error;
 pub(crate) mod socket;
 

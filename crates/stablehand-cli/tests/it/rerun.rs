@@ -223,12 +223,14 @@ fn what_makes_no_sense_is_refused() {
 #[test]
 fn limits_are_tuned_by_many_runs() {
     let env = env("
+        sleep 20ms
         init s-1
         assistant Looking.
         sleep 400ms
         assistant Fed.
         result Fed.
         ---
+        sleep 20ms
         init s-2
         assistant Looking.
         hang

@@ -204,6 +204,18 @@ fn observe_only_judges_and_does_not_kill() {
 }
 
 #[test]
+fn a_session_that_is_resumed_keeps_our_key() {
+    let env = env("init s-1\nresult done\n---\ninit s-1\nresult done\n---\ninit s-2\nresult done");
+    run(&env).finish().assert_code(0);
+    run(&env).flag("--resume", "s-1").finish().assert_code(0);
+    run(&env).finish().assert_code(0);
+    let mut logs = env.logs();
+    logs.sort_by(|one, other| one.path.cmp(&other.path));
+    let keys: Vec<_> = logs.iter().map(|log| &log.records[0]["session"]).collect();
+    assert!(keys[0].is_string() && keys[0] == keys[1] && keys[1] != keys[2], "{keys:?}");
+}
+
+#[test]
 fn two_runs_never_resume_one_session_at_once() {
     let env = env("init s-1\ntouch first\nwait-file go\nresult done\n---\ninit s-1\nresult done");
     let resume = || run(&env).flag("--resume", "s-1").flag("--idle-timeout", "20s").start();

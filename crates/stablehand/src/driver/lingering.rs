@@ -21,11 +21,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The processes of the turn that is on, or that was interrupted.
 #[derive(Debug, Default)]
 pub(super) struct Lingering {
-    /// The agent's processes before the turn. Those of an agent that has said nothing yet are not
-    /// known: a launcher may only just be starting the program itself.
-    before: Option<Vec<u32>>,
-    /// The agent has said something.
-    pub(super) is_up: bool,
+    /// The agent's processes before the turn.
+    before: Vec<u32>,
     /// An interrupted turn is over, and its processes must be gone by then.
     until: Option<Moment>,
     /// When they are looked at next.
@@ -35,16 +32,16 @@ pub(super) struct Lingering {
 impl Lingering {
     /// A turn begins.
     pub(super) fn begin(&mut self, driver: &Driver<'_>) {
-        self.before = None;
-        self.look_around(driver);
+        let rows = tree::descendants(driver.keeper.agent_pid());
+        self.before = rows.iter().map(|row| row.pid).collect();
     }
 
-    /// Takes note of the agent's processes, once for a turn and as soon as the agent is up.
-    pub(super) fn look_around(&mut self, driver: &Driver<'_>) {
-        if self.before.is_none() && self.is_up && !driver.interaction.is_last() {
-            let rows = tree::descendants(driver.keeper.agent_pid());
-            self.before = Some(rows.iter().map(|row| row.pid).collect());
-        }
+    /// The agent has said its first words. A launcher may have started the program itself after the
+    /// first prompt was given; it is in the agent's process group, and tools are in their own.
+    pub(super) fn is_up(&mut self, driver: &Driver<'_>) {
+        let agent = driver.keeper.agent_pid();
+        let own = tree::descendants(agent).into_iter().filter(|row| row.pgid == agent);
+        self.before.extend(own.map(|row| row.pid));
     }
 
     /// An interrupted turn is over.
@@ -70,8 +67,7 @@ impl Lingering {
             return false;
         }
         let mut left = tree::descendants(driver.keeper.agent_pid());
-        let is_older = |pid: u32| self.before.as_ref().is_none_or(|before| before.contains(&pid));
-        left.retain(|row| row.state != 'Z' && !is_older(row.pid));
+        left.retain(|row| row.state != 'Z' && !self.before.contains(&row.pid));
         if left.is_empty() {
             self.until = None;
             return true;

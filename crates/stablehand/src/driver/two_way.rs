@@ -76,6 +76,9 @@ pub(super) struct TwoWay {
     settled: Vec<String>,
     /// What the speaker said to the last chunk.
     replies: Vec<u8>,
+    /// The agent has said something, and that was taken note of.
+    heard: bool,
+    is_up: bool,
     /// The processes of an interrupted turn.
     lingering: Lingering,
 }
@@ -89,13 +92,17 @@ impl TwoWay {
             asked: Vec::new(),
             settled: Vec::new(),
             replies: Vec::new(),
+            heard: false,
+            is_up: false,
             lingering: Lingering::default(),
         }
     }
 
     fn give_prompt(&mut self, driver: &mut Driver<'_>, mut prompt: Prompt) {
         driver.interaction.prompted(prompt.clone());
-        self.lingering.begin(driver);
+        if !driver.interaction.is_last() {
+            self.lingering.begin(driver);
+        }
         driver.log.decide(notes::prompt(&prompt.text, &prompt.images), None);
         if let Some(context) = self.context.take() {
             prompt.text = before(&context, &prompt.text);
@@ -227,7 +234,7 @@ impl Channel for TwoWay {
     }
 
     fn hear(&mut self, _line: &Line<'_>, scan: &Scan<'_>, events: &[EventKind]) {
-        self.lingering.is_up = true;
+        self.heard = true;
         let Scan::Object(object) = scan else { return };
         self.speaker.heard(object, &mut self.replies);
         for event in events {
@@ -251,7 +258,9 @@ impl Channel for TwoWay {
 
     fn advance(&mut self, driver: &mut Driver<'_>) {
         let now = driver.clock.now();
-        self.lingering.look_around(driver);
+        if self.heard && !std::mem::replace(&mut self.is_up, self.heard) {
+            self.lingering.is_up(driver);
+        }
         // Nothing may have been read since long, and what follows is decided now.
         driver.stamp(now);
         self.note_left_out(driver);

@@ -220,12 +220,29 @@ fn joined(mut logs: Vec<(LogId, Summary)>) -> Option<Summary> {
         began: first.began.or(next.began),
         used: next.used.max(first.used),
         state: next.state,
-        deleted: first.deleted || next.deleted,
+        // A session that goes on after it was deleted is there again.
+        deleted: next.deleted,
         outcome: next.outcome.or(first.outcome),
         logs: first.logs.into_iter().chain(next.logs).collect(),
         turn: None,
         approvals: Vec::new(),
     })
+}
+
+/// Returns our key of a session that an agent knows by `native`, by the name and the first record of
+/// its newest log.
+pub(crate) fn key_of(folder: &Path, agent: &str, native: &SessionId) -> Option<SessionKey> {
+    let named = format!("-{}", native.file_stem());
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut logs: Vec<String> =
+        names.filter(|name| name.ends_with(".jsonl") && name.contains(&named)).collect();
+    logs.sort_unstable();
+    let glances = logs.iter().rev().filter_map(|name| glance(&folder.join(name)).ok());
+    let is_it = |seen: &Glance| {
+        seen.session.as_ref() == Some(native) && seen.agent.as_deref() == Some(agent)
+    };
+    glances.filter(is_it).find_map(|seen| seen.key)
 }
 
 /// Logs of a session, to be read for subscribers. One that is gone, or no log, is left out.

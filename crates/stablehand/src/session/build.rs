@@ -38,9 +38,9 @@ pub enum Policy {
     Deny,
     /// They are allowed. An agent that cannot ask is started with its own word for that.
     Allow,
-    /// They become `approval.requested` events, and [`Handle::approve`] or [`Handle::deny`] answers
-    /// them; nobody does within the patience: denied. An agent that cannot ask is treated as with
-    /// [`Policy::Deny`].
+    /// They become `approval.requested` events, and [`Handle::approve`](super::Handle::approve) or
+    /// [`Handle::deny`](super::Handle::deny) answers them. Without an answer within the patience they are
+    /// denied. An agent that cannot ask is treated as with [`Policy::Deny`].
     Ask,
     /// Rules answer them, and what these leave open becomes a question as with [`Policy::Ask`]. An
     /// agent that cannot ask is not started: nothing would hold it.
@@ -129,7 +129,7 @@ pub struct SessionSpec {
     pub(super) continue_prompt: String,
     pub(super) observe_only: bool,
     pub(super) verify: bool,
-    pub(super) key: SessionKey,
+    pub(super) key: Option<SessionKey>,
     pub(super) by: Actor,
     pub(super) past: Option<Vec<Past>>,
 }
@@ -186,7 +186,7 @@ impl SessionSpec {
             continue_prompt: CONTINUE_PROMPT.to_owned(),
             observe_only: false,
             verify: false,
-            key: crate::new_session_key(),
+            key: None,
             by: ActorKind::Program.into(),
             past: None,
         }
@@ -203,14 +203,15 @@ impl SessionSpec {
         self
     }
 
-    /// Our id of the session; a new one where it is not set. A conversation that is resumed keeps it.
+    /// Our id of the session. Where it is not set, a session that is resumed by the agent's id keeps the
+    /// one of its log, and any other gets a new one.
     pub fn key(mut self, key: SessionKey) -> Self {
-        self.key = key;
+        self.key = Some(key);
         self
     }
 
     /// Who gives the first prompt, and who prompts, answers and cancels through
-    /// [`Session::handle`]; a program where it is not set.
+    /// [`Session::handle`](super::Session::handle); a program where it is not set.
     pub fn actor(mut self, by: Actor) -> Self {
         self.by = by;
         self
@@ -228,7 +229,7 @@ impl SessionSpec {
         self
     }
 
-    /// The session goes on after its first turn, until [`Handle::finish`].
+    /// The session goes on after its first turn, until [`Handle::finish`](super::Handle::finish).
     pub fn conversation(mut self) -> Self {
         self.conversation = true;
         self
@@ -360,7 +361,7 @@ impl SessionSpec {
 
     /// How often a turn that hung or broke off is tried again, where [`crate::recovery::next`] says
     /// that this is safe; never where nobody says so. The session's end is told with `again` then, and
-    /// what follows is the same turn. [`Handle::cancel`] ends the wait.
+    /// what follows is the same turn. [`Handle::cancel`](super::Handle::cancel) ends the wait.
     pub fn retries(mut self, allowed: u32) -> Self {
         self.retries = allowed;
         self

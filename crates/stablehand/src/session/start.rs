@@ -10,14 +10,16 @@ use crate::driver::{Approvals, Faces, RunSpec, StatusCell};
 use crate::frames::{Checkpoints, Feed, How};
 use crate::gate::Attendance;
 use crate::host::ControlSocket;
+use crate::host::catalog::key_of;
 use crate::keeper::KeeperProgram;
 use crate::log::{Listener, Log, LogOptions};
 use crate::recovery::Tries;
 use crate::surroundings::{Surroundings, is_initialised};
+use stablehand_core::id::SessionKey;
 use stablehand_core::mcp::McpServer;
 use stablehand_core::monitor::Limits;
 use stablehand_core::record::{DecisionRecord, Level, OutputLost, SettingsChosen};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,7 +75,9 @@ impl SessionSpec {
         let ground = self.ground()?;
         let mut warnings = std::mem::take(&mut self.warnings);
         warnings.extend(self.drop_servers());
-        let (key, by, past) = (self.key, self.by.clone(), self.past.take());
+        let key = self.key.or_else(|| self.known_key(&ground.folder));
+        let key = key.unwrap_or_else(crate::new_session_key);
+        let (by, past) = (self.by.clone(), self.past.take());
         let chosen = SettingsChosen {
             mode: self.request.mode.map(|mode| mode.name().to_owned()),
             model: self.request.model.clone(),
@@ -159,6 +163,14 @@ impl SessionSpec {
         let folder = folder.or_else(|| around.state.as_ref().map(|state| state.join("logs")));
         let folder = folder.ok_or(StartError::NoPlaceForLog)?;
         Ok(Ground { around, keeper, folder })
+    }
+
+    /// The key of the session that is to be resumed, where its log is in the folder.
+    fn known_key(&self, folder: &Path) -> Option<SessionKey> {
+        match (&self.subject, &self.request.resume) {
+            (Subject::Agent(agent), Some(native)) => key_of(folder, agent.name(), native),
+            _ => None,
+        }
     }
 
     /// How we speak with the agent.
