@@ -232,11 +232,11 @@ fn joined(mut logs: Vec<(LogId, Summary)>) -> Option<Summary> {
 /// Returns our key of a session that an agent knows by `native`, by the name and the first record of
 /// its newest log.
 pub(crate) fn key_of(folder: &Path, agent: &str, native: &SessionId) -> Option<SessionKey> {
-    let named = format!("-{}", native.file_stem());
+    let stem = format!("-{}", native.file_stem());
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let names = names.filter_map(|entry| entry.file_name().into_string().ok());
     let mut logs: Vec<String> =
-        names.filter(|name| name.ends_with(".jsonl") && name.contains(&named)).collect();
+        names.filter(|name| name.ends_with(".jsonl") && name.contains(&stem)).collect();
     logs.sort_unstable();
     let glances = logs.iter().rev().filter_map(|name| glance(&folder.join(name)).ok());
     let is_it = |seen: &Glance| {
