@@ -132,13 +132,7 @@ struct Seen {
 impl Catalog {
     /// Every session in the folder.
     pub(super) fn all(&self, folder: &Path) -> Vec<Summary> {
-        let mut logs: Vec<PathBuf> = std::fs::read_dir(folder)
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.extension().is_some_and(|it| it == "jsonl"))
-            .collect();
-        logs.sort();
+        let logs = logs_in(folder);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.retain(|path, _| logs.binary_search(path).is_ok());
         let mut sessions: BTreeMap<SessionKey, Vec<(LogId, Summary)>> = BTreeMap::new();
@@ -156,6 +150,18 @@ impl Catalog {
     pub(super) fn of(&self, folder: &Path, key: SessionKey) -> Option<Summary> {
         self.all(folder).into_iter().find(|summary| summary.key == key)
     }
+}
+
+/// The logs in a folder, by name and so by time.
+fn logs_in(folder: &Path) -> Vec<PathBuf> {
+    let mut logs: Vec<PathBuf> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|it| it == "jsonl"))
+        .collect();
+    logs.sort();
+    logs
 }
 
 /// Looks at a log again, where it has changed; who writes it is always asked.
@@ -233,12 +239,13 @@ fn joined(mut logs: Vec<(LogId, Summary)>) -> Option<Summary> {
 /// its newest log.
 pub(crate) fn key_of(folder: &Path, agent: &str, native: &SessionId) -> Option<SessionKey> {
     let stem = format!("-{}", native.file_stem());
-    let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut logs: Vec<String> =
-        names.filter(|name| name.ends_with(".jsonl") && name.contains(&stem)).collect();
-    logs.sort_unstable();
-    let glances = logs.iter().rev().filter_map(|name| glance(&folder.join(name)).ok());
+    let is_named = |path: &PathBuf| {
+        let name = path.file_stem().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.contains(&stem))
+    };
+    let mut logs = logs_in(folder);
+    logs.retain(is_named);
+    let glances = logs.iter().rev().filter_map(|log| glance(log).ok());
     let is_it = |seen: &Glance| {
         seen.session.as_ref() == Some(native) && seen.agent.as_deref() == Some(agent)
     };
