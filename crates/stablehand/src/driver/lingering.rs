@@ -23,6 +23,9 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) struct Lingering {
     /// The agent's processes before the turn.
     before: Vec<u32>,
+    /// Those in its process group when it said its first words. A launcher may have started the
+    /// program itself after the first prompt was given.
+    own: Vec<u32>,
     /// An interrupted turn is over, and its processes must be gone by then.
     until: Option<Moment>,
     /// When they are looked at next.
@@ -36,12 +39,11 @@ impl Lingering {
         self.before = rows.iter().map(|row| row.pid).collect();
     }
 
-    /// The agent has said its first words. A launcher may have started the program itself after the
-    /// first prompt was given; it is in the agent's process group, and tools are in their own.
+    /// The agent has said its first words.
     pub(super) fn is_up(&mut self, driver: &Driver<'_>) {
         let agent = driver.keeper.agent_pid();
         let own = tree::descendants(agent).into_iter().filter(|row| row.pgid == agent);
-        self.before.extend(own.map(|row| row.pid));
+        self.own = own.map(|row| row.pid).collect();
     }
 
     /// An interrupted turn is over.
@@ -66,8 +68,12 @@ impl Lingering {
         if driver.stop.reason().is_some() {
             return false;
         }
-        let mut left = tree::descendants(driver.keeper.agent_pid());
+        let agent = driver.keeper.agent_pid();
+        let mut left = tree::descendants(agent);
+        // A tool that was being started then has a process group of its own by now.
+        let is_own = |pid: u32, group: u32| self.own.contains(&pid) && group == agent;
         left.retain(|row| row.state != 'Z' && !self.before.contains(&row.pid));
+        left.retain(|row| !is_own(row.pid, row.pgid));
         if left.is_empty() {
             self.until = None;
             return true;
