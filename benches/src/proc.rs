@@ -53,8 +53,13 @@ pub fn memory_kib(pid: u32, field: &str) -> Outcome<u64> {
 
 /// The children of a process.
 pub fn children_of(pid: u32) -> Outcome<Vec<u32>> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;
-    text.split_whitespace().map(|word| Ok(word.parse()?)).collect()
+    // A session starts its processes from a thread of its own.
+    let mut found = Vec::new();
+    for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let text = std::fs::read_to_string(task?.path().join("children"))?;
+        found.extend(text.split_whitespace().filter_map(|word| word.parse::<u32>().ok()));
+    }
+    Ok(found)
 }
 
 /// The one-minute load average, for the head of a table.
