@@ -368,8 +368,8 @@ pub fn by_signal(signal: i32) -> u8 {
     128u8.saturating_add(u8::try_from(signal).unwrap_or(2))
 }
 
-/// Why the index lacks some of the log. Nobody waits for the index: a later `sessions` command reads
-/// what it lacks.
+/// Returns why the index lacks some of the log. The run does not wait for the index: the next
+/// `sessions` command adds the rest.
 fn index_trouble(filler: &Mutex<Option<Filler>>) -> Vec<DecisionRecord> {
     let trouble = lock(filler).take().and_then(|filler| filler.trouble());
     let record = |text| DecisionRecord::IndexBehind(format!("the index is behind: {text}").into());

@@ -36,7 +36,7 @@ pub const CANCEL_GRACE: Duration = Duration::from_secs(10);
 /// Who answers where the rules say `ask`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attendance {
-    /// Nobody: the rules' `unattended` holds.
+    /// No person attends: the rules' `unattended` holds.
     Nobody,
     /// A person; after so long without an answer, `unattended` holds. No limit where absent.
     Person {
@@ -83,7 +83,7 @@ pub enum Reaction {
 pub struct Interaction {
     attendance: Attendance,
     waiting: Vec<Waiting>,
-    /// Somebody was waited for at the last look.
+    /// A request waited for a person at the last look.
     held: bool,
     turn: Turn,
     calls: Calls,
@@ -110,7 +110,7 @@ struct Turn {
 }
 
 impl Interaction {
-    /// A run that takes one prompt and whose tool calls nobody judges.
+    /// A run that takes one prompt and whose tool calls are not judged.
     pub fn new(attendance: Attendance) -> Interaction {
         Interaction {
             attendance,

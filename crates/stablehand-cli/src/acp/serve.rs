@@ -28,6 +28,7 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
 use crate::screen::Screen;
+use crate::shell::by_signal;
 use crate::{console, signals};
 use agent_client_protocol::v1::schema::{
     AuthenticateRequest, CancelNotification, CloseSessionRequest, CloseSessionResponse,
@@ -193,7 +194,7 @@ pub(super) fn main(choice: &ChoiceArgs, again: &AgainArgs) -> Result<u8, Failure
     door.close_all();
     door.screen.flush();
     if let Some(signal) = signal {
-        return Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(15)));
+        return Ok(by_signal(signal));
     }
     match editor.join() {
         Ok(Err(error)) => {

@@ -1,6 +1,6 @@
 //! `sessions prune`: removes old logs, never one that is written, never a file that is not ours.
 //!
-//! Owns the arguments and what is said. Which logs are removed is [`stablehand_store::prune`]'s.
+//! Reads the arguments and prints the result. [`stablehand_store::prune`] chooses the logs.
 
 use super::fresh::{self, Pace, is_written};
 use super::read::PlaceArgs;

@@ -54,7 +54,7 @@ impl<S: Surface> RecordView<S> {
         RecordView { shown, reader, events: Vec::new() }
     }
 
-    /// Shows a record; an error means that nobody reads any more.
+    /// Shows a record. Fails when the reader of standard output is gone.
     pub(super) fn record(&mut self, record: &Record<'_>) -> io::Result<()> {
         if let Shown::Bytes { buffer, .. } = &mut self.shown {
             if let Record::Raw { stream: Stream::Stdout, bytes, newline, .. } = record {

@@ -96,7 +96,7 @@ pub(super) fn main(args: &ReplayArgs) -> Result<u8, Failure> {
     }
 }
 
-/// Plays the log until its end, or until nobody reads any more.
+/// Plays the log to its end, or until the reader of standard output is gone.
 fn play(args: &ReplayArgs, log: &Path) -> Result<u8, Failure> {
     let shape = args.output_format.unwrap_or(Shape::StreamJson);
     let mut pace = Pace::new(args.speed.unwrap_or(Speed::Times(1.0)), args.max_pause);

@@ -72,7 +72,7 @@ pub(super) fn could_not_go_on(facts: &Facts) -> Option<Finding> {
         let change = "see why they are not run: `stablehand hooks status`; or leave out `--hooks`";
         (CauseKind::HooksInactive, seen, why, change)
     } else if let Some(seen) = mark(DecisionKind::KeeperLost) {
-        let why = "Somebody killed the process that keeps the agent's processes together.";
+        let why = "Another program killed the keeper, which owns the agent's process tree.";
         let change =
             "look for who kills processes here: the kernel (`journalctl -k`), a job's limits";
         (CauseKind::KeeperLost, seen, why, change)

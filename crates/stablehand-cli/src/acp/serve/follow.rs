@@ -14,14 +14,11 @@ use stablehand::{From, Subscription};
 use stablehand_core::Event;
 use stablehand_core::event::{EventKind, NoticeLevel};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// History of a session that runs is complete when nothing came for so long: its log is looked at
 /// every 25 ms.
 const QUIET: Duration = Duration::from_millis(200);
-
-/// Between two looks whether more has come.
-const LOOK: Duration = Duration::from_millis(5);
 
 /// What an editor gets to see of the past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,17 +75,9 @@ impl Worker {
     fn read_past(&mut self, events: &mut Subscription, past: Past, runs: bool) -> Vec<Question> {
         let began = unix_now();
         let mut waiting: Vec<Question> = Vec::new();
-        let mut quiet_since = Instant::now();
-        loop {
-            let next = if runs { events.try_next() } else { events.next() };
-            let Some(frame) = next else {
-                if !runs || quiet_since.elapsed() > QUIET {
-                    return waiting;
-                }
-                std::thread::sleep(LOOK);
-                continue;
-            };
-            quiet_since = Instant::now();
+        // A session that is over is read to its end, which may take its time.
+        let bound = if runs { QUIET } else { Duration::MAX };
+        while let Ok(frame) = events.next_timeout(bound) {
             self.last = Some(frame.cursor);
             match Note::of(&frame.event) {
                 Some(Note::Asked(question)) => waiting.push(*question),
@@ -102,9 +91,10 @@ impl Worker {
             }
             // What happens while we read is no history any more.
             if runs && frame.event.at >= began {
-                return waiting;
+                break;
             }
         }
+        waiting
     }
 
     /// Tells an event of the past; false where the editor is gone.

@@ -27,7 +27,7 @@ pub(super) struct Target {
     pub(super) earlier: Vec<SessionKey>,
     /// Logs of it that have no key, oldest first.
     pub(super) old_logs: Vec<PathBuf>,
-    /// An editor knows it, and no log has it: nobody prompted it yet, or its logs are gone.
+    /// Returns true of a session without a log: it had no prompt yet, or its logs were removed.
     pub(super) is_unlogged: bool,
 }
 
@@ -64,7 +64,7 @@ impl Place {
             Some(summary) if summary.deleted || summary.agent.as_deref() != Some(agent) => None,
             Some(summary) => Some(self.logged(summary, &all)),
             None => self.unkeyed(id).or_else(|| {
-                // A session that nobody prompted has no log. Its key tells that it is one of ours.
+                // A session without a prompt has no log. Only we make keys of version 7.
                 let is_ours = |key: &SessionKey| key.0.get_version_num() == 7;
                 key.filter(is_ours).map(|key| Target { is_unlogged: true, ..Target::of(key) })
             }),

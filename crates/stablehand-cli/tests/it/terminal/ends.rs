@@ -142,7 +142,7 @@ fn a_quiet_agent_is_asked_to_leave_where_that_is_wanted() {
 
 #[test]
 fn an_agent_that_computes_in_silence_is_not_asked_to_leave() {
-    // It does not end at the moment of a look, which comes every second: then nobody computes any more.
+    // The driver looks at the processor time every second; the loop must not end at such a moment.
     let env = place("echo 'let me think'; timeout 4.5 sh -c 'while :; do :; done'; echo thought");
     let run = run(&env).flag("--idle-timeout", "20s").flag("--exit-when-quiet", "1s").finish();
     run.assert_code(0).assert_at_least(secs(4));
