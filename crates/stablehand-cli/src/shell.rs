@@ -242,11 +242,6 @@ impl Shell {
         Ok(())
     }
 
-    /// Where the log is now.
-    pub fn log(&self) -> PathBuf {
-        self.session.as_ref().map(Session::log).unwrap_or_default()
-    }
-
     /// What can be said to the session.
     pub fn handle(&self) -> &Handle {
         &self.handle

@@ -2,7 +2,8 @@
 //!
 //! Carries out what core's [`Interaction`](stablehand_core::interaction::Interaction) decides. Every
 //! request goes the same way: the policy judges, a person is asked where it says so, the answer goes
-//! on record and then through the [channel](super::channel) by which it came. While one waits, the monitor's clock stands still.
+//! on record and then through the [channel](super::channel) by which it came. While one waits, the
+//! monitor's clock stands still.
 
 use super::Driver;
 use super::channel::{Channel, Channels, Given};
