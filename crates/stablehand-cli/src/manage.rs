@@ -23,7 +23,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(crate) use crate::output::print;
+use crate::output::print;
 pub(crate) use overview::{login_words, statuses};
 
 /// Whom to ask, and how.

@@ -7,7 +7,7 @@
 use crate::choice::ChoiceArgs;
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::manage;
+use crate::output;
 use serde_json::{Map, json};
 use stablehand_core::words;
 use std::io::Write as _;
@@ -56,7 +56,7 @@ pub(super) fn print(
         ),
         Editor::Neovim => (start.lua(), "your Neovim configuration; keep the plugin that you use"),
     };
-    let code = manage::print(&text)?;
+    let code = output::print(&text)?;
     let place = format!("paste this into {place}\n");
     let _nobody_there = std::io::stderr().write_all(place.as_bytes());
     Ok(code)

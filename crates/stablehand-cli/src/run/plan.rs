@@ -5,7 +5,7 @@ use crate::ask::{self, Attendant};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::input::RunPrompt;
-use crate::manage;
+use crate::output;
 use stablehand::agent::{self, Agent, ToolsSeen};
 use stablehand::config::Config;
 use stablehand::driver::{RunSpec, TerminalRun};
@@ -149,5 +149,5 @@ fn print(
         redaction.redactor.redact_json(&mut text);
     }
     let pretty = serde_json::to_string_pretty(&text).unwrap_or_default();
-    manage::print(&(pretty + "\n"))
+    output::print(&(pretty + "\n"))
 }
