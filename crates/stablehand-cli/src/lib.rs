@@ -16,6 +16,9 @@ pub mod decode;
 pub mod demo;
 pub mod doctor;
 pub mod duration;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "what runs before `main` is found by the name of its section")]
+mod early;
 pub mod env;
 pub mod failure;
 pub mod fake;

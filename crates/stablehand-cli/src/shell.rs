@@ -22,10 +22,10 @@ use crate::signals::{self, Attention};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use show::Note;
 use stablehand::control::{self, Receiver, Requests};
-use stablehand::driver;
 use stablehand::redact::Redaction;
 use stablehand::session::{Attach, Handle, Outcome, Session, SessionSpec};
 use stablehand::show::Show;
+use stablehand::{driver, pages};
 use stablehand_core::event::SessionEnd;
 use stablehand_core::record::{DecisionRecord, Level};
 use stablehand_store::Filler;
@@ -216,6 +216,8 @@ impl Shell {
         if !setup.conversation {
             shell.draw();
         }
+        // Arguments, settings and patterns are read; from now on we wait for an agent.
+        pages::give_back();
         Ok(shell)
     }
 

@@ -4,7 +4,7 @@
 //! does not know of it, waits for it in nothing, and leaves it behind when it ends. What it could not
 //! do by then, whoever asks next does. Nothing that goes wrong here reaches the run.
 
-use crate::index::{Batch, Indexer, Opened};
+use crate::index::{Batch, Indexer, Opened, Progress};
 use crate::open::Cache;
 use crate::{Store, StoreError};
 use std::fs::File;
@@ -17,12 +17,15 @@ use std::time::Duration;
 /// A run that is over by then costs nothing.
 const FIRST: Duration = Duration::from_millis(500);
 
-/// Between two looks; also the most that is committed.
+/// Between two looks.
 const EVERY: Duration = Duration::from_secs(1);
+
+/// The same while there is more than a batch.
+const BEHIND: Duration = Duration::from_millis(250);
 
 /// What is read and written at most at a time. It bounds the memory, and how long others who want to
 /// write wait for a thread that hardly gets the processor.
-const BATCH: Batch = Batch { rows: 2000, text: 1 << 20, time: Duration::from_millis(300) };
+const BATCH: Batch = Batch { rows: 500, text: 256 << 10, time: Duration::from_millis(300) };
 
 /// With less room on the disk than this, the log needs it more.
 const ROOM: u128 = 256 << 20;
@@ -88,12 +91,16 @@ fn fill(path: &Path, file: File, gone: &Receiver<()>) -> Result<(), StoreError> 
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
-        pause = EVERY;
-        match following.look() {
-            Err(error) if error.is_busy() => {}
-            Err(error) if error.is_unusable() => following.begin_again(),
-            result => result?,
-        }
+        pause = match following.look() {
+            Ok(Progress::More) => BEHIND,
+            Ok(Progress::End) => EVERY,
+            Err(error) if error.is_busy() => EVERY,
+            Err(error) if error.is_unusable() => {
+                following.begin_again();
+                EVERY
+            }
+            Err(error) => return Err(error),
+        };
     }
 }
 
@@ -107,40 +114,42 @@ struct Following<'a> {
 
 impl Following<'_> {
     /// Brings some of what is new into the index.
-    fn look(&mut self) -> Result<(), StoreError> {
+    fn look(&mut self) -> Result<Progress, StoreError> {
         let about = self.about()?;
         if let Some(at) = &mut self.at {
             at.path.clone_from(&self.path);
         }
         let is_known = self.at.as_ref().is_some_and(|at| at.read == about.len() && !at.has_news());
         if is_known && self.store.as_ref().is_some_and(Store::is_in_place) {
-            return Ok(());
+            return Ok(Progress::End);
         }
         if !has_room(self.folder) {
-            return Ok(());
+            return Ok(Progress::End);
         }
         if self.store.as_ref().is_none_or(|store| !store.is_in_place()) {
             self.begin_again();
             self.store = Some(Store::open_to_write(self.folder, Cache::Small)?);
         }
-        let Some(store) = &mut self.store else { return Ok(()) };
+        let Some(store) = &mut self.store else { return Ok(Progress::End) };
         if self.at.is_none() {
             let file = self
                 .file
                 .try_clone()
                 .map_err(|source| StoreError::Read { path: self.path.clone(), source })?;
             // A copy of a log that somebody else writes is nothing that a run has.
-            let Opened::Log(mut at) = Indexer::of(store, &self.path, file)? else { return Ok(()) };
+            let Opened::Log(mut at) = Indexer::of(store, &self.path, file)? else {
+                return Ok(Progress::End);
+            };
             at.live = true;
             self.at = Some(at);
         }
-        let Some(at) = &mut self.at else { return Ok(()) };
-        at.read_on(BATCH)?;
+        let Some(at) = &mut self.at else { return Ok(Progress::End) };
+        let progress = at.read_on(BATCH)?;
         if at.has_news() && store.write([at.as_mut()], true)?.contains(&self.path) {
             // The index is another one, or knows better; the next look begins with it.
             self.at = None;
         }
-        Ok(())
+        Ok(progress)
     }
 
     fn begin_again(&mut self) {

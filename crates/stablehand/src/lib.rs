@@ -29,6 +29,7 @@ pub mod keeper;
 pub mod lease;
 pub mod log;
 pub mod manage;
+pub mod pages;
 pub mod policy_world;
 pub mod recovery;
 pub mod redact;

@@ -108,27 +108,3 @@ pub(super) fn own_the_tree() -> nix::Result<()> {
     }
     Ok(())
 }
-
-/// Gives back the pages of program text that starting up has touched. There is one keeper for each
-/// run and it only waits from now on; the few pages that it still needs come back by themselves.
-#[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "advice about memory is given by address")]
-pub(super) fn shrink() {
-    use nix::libc::{MADV_DONTNEED, madvise};
-    let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
-    for line in maps.lines().filter(|line| line.contains(" r-xp ") && line.contains(" /")) {
-        let range = line.split(' ').next().and_then(|range| range.split_once('-'));
-        let Some((Ok(from), Ok(to))) = range
-            .map(|(from, to)| (usize::from_str_radix(from, 16), usize::from_str_radix(to, 16)))
-        else {
-            continue;
-        };
-        // SAFETY: the range is a private, read-only mapping of a file, as the kernel has just
-        // listed it. Its pages are never written, so dropping them loses nothing: the next access
-        // reads them from the file again.
-        unsafe { madvise(from as *mut _, to.saturating_sub(from), MADV_DONTNEED) };
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn shrink() {}

@@ -13,6 +13,7 @@ use super::stop::{GroupStop, Step, Stop, group_of};
 use super::wire::{Channel, FailedStage, FromKeeper, ToKeeper};
 use crate::hooks::{self, Release};
 use crate::keeper::Launch;
+use crate::pages;
 use crate::tree::{Process, Snapshot, raw_pid};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -40,6 +41,9 @@ const NO_SUPERVISOR: i32 = 64;
 /// The binary must call it for its hidden subcommand before it opens, starts or registers anything:
 /// every descriptor above the standard three is closed.
 pub fn serve() -> i32 {
+    // There is a keeper for each run, so it is to be small at its peak as well: each step of the start
+    // gives back what of the program it has touched.
+    pages::give_back();
     isolate::close_inherited();
     let Ok(ended_children) = isolate::handle_signals() else {
         return NO_SUPERVISOR;
@@ -47,9 +51,11 @@ pub fn serve() -> i32 {
     let Ok(mut channel) = isolate::take_socket().and_then(Channel::new) else {
         return NO_SUPERVISOR;
     };
+    pages::give_back();
     let Ok((launch, pipes)) = receive_launch(&mut channel) else {
         return NO_SUPERVISOR;
     };
+    pages::give_back();
     let cgroup = Cgroup::create();
     let started = isolate::own_the_tree()
         .map_err(|errno| SpawnFailure::new(FailedStage::Keeper, &errno.into()))
@@ -164,7 +170,7 @@ impl Server {
     fn run(mut self) -> i32 {
         // The agent is on its way first; the loop below sees a failure again.
         let _seen_again = self.channel.flush();
-        isolate::shrink();
+        pages::give_back();
         loop {
             let childless = self.reap();
             let now = Instant::now();

@@ -1,0 +1,41 @@
+//! Gives memory back that can be read again from a file: program text, constants, relocations.
+//!
+//! Starting touches megabytes of a large program that the hours after it do not need. The kernel would
+//! take such pages back when memory is short, but until then they count as ours.
+
+/// Gives back what starting has touched of the program and its libraries. For whoever is done with
+/// much of its code and stays for long.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "only the loader knows which addresses these are")]
+pub fn give_back() {
+    use nix::libc::{
+        MADV_DONTNEED, PF_W, PT_LOAD, c_int, c_void, dl_iterate_phdr, dl_phdr_info, madvise,
+    };
+    use nix::unistd::{SysconfVar, sysconf};
+
+    unsafe extern "C" fn give_back(about: *mut dl_phdr_info, _: usize, page: *mut c_void) -> c_int {
+        // SAFETY: the loader passes one valid entry, with as many headers as it says.
+        let (base, headers) = unsafe {
+            let about = &*about;
+            let count = usize::from(about.dlpi_phnum);
+            (about.dlpi_addr, std::slice::from_raw_parts(about.dlpi_phdr, count))
+        };
+        for header in headers.iter().filter(|it| it.p_type == PT_LOAD && it.p_flags & PF_W == 0) {
+            let from = usize::try_from(base + header.p_vaddr);
+            let (Ok(from), Ok(length)) = (from, usize::try_from(header.p_memsz)) else { continue };
+            let into_page = from & (page as usize - 1);
+            let start = (from - into_page) as *mut c_void;
+            // SAFETY: a private mapping of a file that was never writable. Dropping its pages loses
+            // nothing: the next access reads them from the file again.
+            unsafe { madvise(start, into_page + length, MADV_DONTNEED) };
+        }
+        0
+    }
+
+    let Ok(Some(page)) = sysconf(SysconfVar::PAGE_SIZE) else { return };
+    // SAFETY: the callback takes what the loader gives, and the third argument as a number.
+    unsafe { dl_iterate_phdr(Some(give_back), page as *mut c_void) };
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn give_back() {}
