@@ -89,6 +89,7 @@ pub fn main() -> ExitCode {
     {
         return code;
     }
+    stablehand::pages::return_large_blocks();
     let command = Cli::command().mut_subcommand("acp", acp::trim_help);
     let parsed = command
         .try_get_matches_from(sessions::mark_words(std::env::args_os()))

@@ -12,6 +12,7 @@ pub fn main() -> ExitCode {
     if args.nth(1).is_some_and(|word| word == KEEPER) {
         return crate::keeper_exit();
     }
+    stablehand::pages::return_large_blocks();
     match WrapArgs::try_parse() {
         Ok(args) => crate::finish(PROGRAM, wrap::main(&args)),
         Err(error) => crate::explain(&error),

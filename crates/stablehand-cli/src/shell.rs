@@ -194,7 +194,7 @@ impl Shell {
         let session = spec.start_with(attach)?;
         let handle = session.handle();
         if setup.index {
-            *lock(&filler) = Some(Filler::start(&session.log()));
+            *lock(&filler) = Some(Filler::start(&session.log(), pages::give_back));
         }
         let asking = match &setup.attendant {
             Some(attendant) => Asking::start(attendant, handle.control(), &screen, &attention),
@@ -216,8 +216,6 @@ impl Shell {
         if !setup.conversation {
             shell.draw();
         }
-        // Arguments, settings and patterns are read; from now on we wait for an agent.
-        pages::give_back();
         Ok(shell)
     }
 

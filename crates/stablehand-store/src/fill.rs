@@ -25,7 +25,7 @@ const BEHIND: Duration = Duration::from_millis(250);
 
 /// What is read and written at most at a time. It bounds the memory, and how long others who want to
 /// write wait for a thread that hardly gets the processor.
-const BATCH: Batch = Batch { rows: 500, text: 256 << 10, time: Duration::from_millis(300) };
+const BATCH: Batch = Batch { rows: 500, text: 128 << 10, time: Duration::from_millis(300) };
 
 /// With less room on the disk than this, the log needs it more.
 const ROOM: u128 = 256 << 20;
@@ -39,8 +39,10 @@ pub struct Filler {
 }
 
 impl Filler {
-    /// Begins to follow a log, soon. Where that fails there is nobody who follows.
-    pub fn start(log: &Path) -> Filler {
+    /// Begins to follow a log, soon. Where that fails there is nobody who follows. `at_rest` is called
+    /// whenever something is done, to give back memory that was needed for it: the start of the run,
+    /// reading a batch, writing it.
+    pub fn start(log: &Path, at_rest: fn()) -> Filler {
         let (sender, receiver) = channel();
         let trouble = Arc::new(Mutex::new(None));
         let filler = Filler { _stops_when_gone: sender, trouble: Arc::clone(&trouble) };
@@ -52,7 +54,7 @@ impl Filler {
         let started = File::open(log).and_then(|file| {
             std::thread::Builder::new().name("index".into()).spawn(move || {
                 step_back();
-                if let Err(error) = fill(&path, file, &receiver) {
+                if let Err(error) = fill(&path, file, &receiver, at_rest) {
                     note(&trouble, chain(&error));
                 }
             })
@@ -82,7 +84,7 @@ fn step_back() {
     let _unlikely = signals.thread_block();
 }
 
-fn fill(path: &Path, file: File, gone: &Receiver<()>) -> Result<(), StoreError> {
+fn fill(path: &Path, file: File, gone: &Receiver<()>, at_rest: fn()) -> Result<(), StoreError> {
     let Some(folder) = path.parent() else { return Ok(()) };
     let mut following = Following { folder, file, path: path.to_owned(), store: None, at: None };
     let mut pause = FIRST;
@@ -91,7 +93,10 @@ fn fill(path: &Path, file: File, gone: &Receiver<()>) -> Result<(), StoreError> 
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
-        pause = match following.look() {
+        if pause == FIRST {
+            at_rest();
+        }
+        pause = match following.look(at_rest) {
             Ok(Progress::More) => BEHIND,
             Ok(Progress::End) => EVERY,
             Err(error) if error.is_busy() => EVERY,
@@ -114,7 +119,7 @@ struct Following<'a> {
 
 impl Following<'_> {
     /// Brings some of what is new into the index.
-    fn look(&mut self) -> Result<Progress, StoreError> {
+    fn look(&mut self, at_rest: fn()) -> Result<Progress, StoreError> {
         let about = self.about()?;
         if let Some(at) = &mut self.at {
             at.path.clone_from(&self.path);
@@ -144,11 +149,18 @@ impl Following<'_> {
             self.at = Some(at);
         }
         let Some(at) = &mut self.at else { return Ok(Progress::End) };
+        at_rest();
         let progress = at.read_on(BATCH)?;
+        // Reading and writing do not both have their memory at the same time.
+        if progress == Progress::More {
+            at.pause()?;
+        }
+        at_rest();
         if at.has_news() && store.write([at.as_mut()], true)?.contains(&self.path) {
             // The index is another one, or knows better; the next look begins with it.
             self.at = None;
         }
+        at_rest();
         Ok(progress)
     }
 

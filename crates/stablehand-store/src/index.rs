@@ -222,6 +222,14 @@ impl Indexer {
         self.splitter = None;
     }
 
+    /// The same in the middle of a log: what was read of the next line is read once more.
+    pub(crate) fn pause(&mut self) -> Result<(), StoreError> {
+        self.rest();
+        self.read = self.consumed;
+        let to = SeekFrom::Start(self.consumed);
+        self.file.seek(to).map(|_| ()).map_err(|source| self.failed(source))
+    }
+
     /// Reads until a batch is full or the log ends.
     pub(crate) fn read_on(&mut self, batch: Batch) -> Result<Progress, StoreError> {
         let until = Instant::now() + batch.time;

@@ -69,7 +69,7 @@ pub(crate) enum Cache {
     /// For whoever asks.
     Ample = 16 << 10,
     /// Beside a run.
-    Small = 512,
+    Small = 256,
 }
 
 impl Store {

@@ -290,6 +290,8 @@ fn a_session_that_was_deleted_is_neither_listed_nor_opened() {
     let spec = spec(Agent::Cursor, place.path(), TURN).mode(stablehand::Mode::Plan).model("hay-2");
     let key = host.start(spec.prompt("first")).unwrap();
     host.finish(key).unwrap();
+    // To the end: who is ended in the middle of a turn is stopped.
+    assert!(host.subscribe(key, From::Start).unwrap().count() > 0);
     assert!(host.end(key, Duration::from_secs(5)).unwrap().outcome.unwrap().is_success());
     let found = Host::new(&logs).find(key).unwrap();
     assert_eq!(found.chosen.mode.as_deref(), Some("plan"));

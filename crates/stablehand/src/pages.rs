@@ -1,10 +1,10 @@
-//! Gives memory back that can be read again from a file: program text, constants, relocations.
+//! Gives memory back to the system: what is in a file anyway, and what the allocator keeps.
 //!
-//! Starting touches megabytes of a large program that the hours after it do not need. The kernel would
-//! take such pages back when memory is short, but until then they count as ours.
+//! Starting touches megabytes of a large program that the hours after it do not need: text, constants,
+//! relocations. The kernel would take them back when memory is short; until then they count as ours.
 
-/// Gives back what starting has touched of the program and its libraries. For whoever is done with
-/// much of its code and stays for long.
+/// Gives back what was touched of the program and its libraries, and what is free in the heap. For
+/// whoever is done with some large step and stays for long.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "only the loader knows which addresses these are")]
 pub fn give_back() {
@@ -35,7 +35,23 @@ pub fn give_back() {
     let Ok(Some(page)) = sysconf(SysconfVar::PAGE_SIZE) else { return };
     // SAFETY: the callback takes what the loader gives, and the third argument as a number.
     unsafe { dl_iterate_phdr(Some(give_back), page as *mut c_void) };
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it looks at nothing but the allocator's own lists, under their locks.
+    let _whether = unsafe { nix::libc::malloc_trim(0) };
 }
 
 #[cfg(not(target_os = "linux"))]
 pub fn give_back() {}
+
+/// From here on a large block of memory goes back to the system when it is freed. By itself the C
+/// library stops doing so with the first such block, and keeps up to 32 MiB of each size.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "a setting of the C library")]
+pub fn return_large_blocks() {
+    // SAFETY: it sets a number that every later allocation may have.
+    unsafe { nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, 256 << 10) };
+}
+
+/// Nothing to do: only glibc has the habit.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn return_large_blocks() {}

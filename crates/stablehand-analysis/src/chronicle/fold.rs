@@ -558,5 +558,6 @@ fn shortened(text: &str) -> String {
     let head = text.floor_char_boundary(HEAD);
     let tail = text.ceil_char_boundary(text.len() - TAIL);
     let (head, tail) = (text.get(..head), text.get(tail..));
-    format!("{}\n…\n{}", head.unwrap_or_default(), tail.unwrap_or_default())
+    // By `format!` it would be half as large again.
+    [head.unwrap_or_default(), "\n…\n", tail.unwrap_or_default()].concat()
 }

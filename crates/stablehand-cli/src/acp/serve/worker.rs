@@ -286,7 +286,7 @@ impl Worker {
         self.opened = own.as_ref().map(|_| chosen);
         self.filler = own
             .filter(|_| self.house.choice.indexes(&self.house.env))
-            .map(|handle| Filler::start(&handle.log()));
+            .map(|handle| Filler::start(&handle.log(), stablehand::pages::give_back));
         self.follow(events);
         Ok(())
     }
