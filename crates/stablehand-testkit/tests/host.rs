@@ -11,6 +11,8 @@ use stablehand::host::{AttachError, Filter, OpenError, SessionState, SubscribeEr
 use stablehand::keeper::KeeperProgram;
 use stablehand::{Agent, Answer, Cursor, Frame, From, Host, Policy, Session, SessionSpec};
 use stablehand::{Subscription, Surroundings};
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -393,6 +395,12 @@ fn a_session_that_another_host_runs_is_followed_prompted_and_stopped() {
     guest.open(key).unwrap();
     assert_eq!(state_of(&guest, key), Some(SessionState::Attached));
     let mut seen = guest.subscribe(key, From::Start).unwrap();
+    // Callers that say nothing, or not all of it, keep nobody waiting.
+    let socket = logs.join(".control").join(format!("{key}.sock"));
+    let silent: Vec<_> = (0..3).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    for mut caller in &silent {
+        caller.write_all(b"{\"prompt").unwrap();
+    }
     let turn = guest.prompt(key, "hello", person()).unwrap();
     let (theirs, ours) = (until_turn(&mut own, turn), until_turn(&mut seen, turn));
     assert_eq!(cursors(&theirs), cursors(&ours));

@@ -9,7 +9,8 @@
 mod attached;
 pub(crate) mod catalog;
 mod error;
-pub(crate) mod socket;
+pub(crate) mod listen;
+mod socket;
 
 pub use catalog::{Filter, SessionState, Summary};
 pub use error::{AttachError, OpenError, SubscribeError};

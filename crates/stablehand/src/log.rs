@@ -145,8 +145,7 @@ impl Log {
         let (file, path) = file::create(&options.folder, &options.prefix, started)?;
         let io = |source| LogError::Create { path: path.clone(), source };
         let shared = Arc::new(Shared::new(file.try_clone().map_err(io)?));
-        let syncer =
-            Syncer::start(file.try_clone().map_err(io)?, options.durability).map_err(io)?;
+        let syncer = Syncer::new(file.try_clone().map_err(io)?, options.durability).map_err(io)?;
         Ok(Log {
             file,
             path: PathCell::new(path.clone()),

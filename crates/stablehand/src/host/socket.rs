@@ -3,16 +3,15 @@
 //! One connection, one request, one reply, each a line of JSON. The socket is in a folder that only
 //! the user can enter, and a caller with another user id is turned away.
 
+use super::listen::Listening;
 use crate::control::{Always, AnswerError, Control, Refused, Request};
 use crate::hook_call::peer_uid;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::{Deserialize, Serialize};
 use stablehand_core::actor::Actor;
 use stablehand_core::id::{SessionKey, TurnId};
 use stablehand_core::speak::{Answer, Prompt};
 use std::fs::{DirBuilder, File};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -22,10 +21,7 @@ use std::time::Duration;
 const FOLDER: &str = ".control";
 
 /// How long a caller and a session may take for a line.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// The longest request: a prompt with images.
-const MOST: u64 = 64 << 20;
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A request.
 #[derive(Debug, Serialize, Deserialize)]
@@ -56,8 +52,7 @@ pub(super) enum Reply {
 #[derive(Debug)]
 pub struct ControlSocket {
     path: PathBuf,
-    /// Closed when this is dropped, which ends the thread.
-    _open: OwnedFd,
+    _listening: Listening,
 }
 
 /// Where the socket of a session is.
@@ -74,11 +69,7 @@ impl ControlSocket {
             Err(error) if error.kind() == io::ErrorKind::NotFound => bind(&path),
             bound => bound,
         }?;
-        listener.set_nonblocking(true)?;
-        let (closed, open) = nix::unistd::pipe()?;
-        let serve = move || serve(&listener, &closed, &control);
-        std::thread::Builder::new().name("control".into()).spawn(serve)?;
-        Ok(ControlSocket { path, _open: open })
+        Ok(ControlSocket { path, _listening: Listening::start(listener, control)? })
     }
 }
 
@@ -112,33 +103,9 @@ fn near<T>(path: &Path, with: impl FnOnce(&Path) -> io::Result<T>) -> io::Result
     with(path)
 }
 
-fn serve(listener: &UnixListener, closed: &OwnedFd, control: &Control) {
-    loop {
-        let mut fds = [
-            PollFd::new(listener.as_fd(), PollFlags::POLLIN),
-            PollFd::new(closed.as_fd(), PollFlags::POLLIN),
-        ];
-        let waited = poll(&mut fds, PollTimeout::NONE);
-        let [_, closed] = fds;
-        if closed.any().unwrap_or(false) {
-            return;
-        }
-        if waited.is_err() {
-            continue; // A signal.
-        }
-        while let Ok((stream, _)) = listener.accept() {
-            // A caller that does not finish its request has no request.
-            let _gave_up = attend(&stream, control);
-        }
-    }
-}
-
-fn attend(stream: &UnixStream, control: &Control) -> io::Result<()> {
-    if peer_uid(stream)? != nix::unistd::geteuid() {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
-    stream.set_nonblocking(false)?;
-    let call: Call = receive(stream)?;
+/// Does what a caller asks for; none where that is no request.
+pub(super) fn reply_to(said: &[u8], control: &Control) -> Option<Vec<u8>> {
+    let call: Call = serde_json::from_slice(said).ok()?;
     let reply = match call {
         Call::Prompt { prompt, by } => match control.prompt(prompt, by) {
             Ok(turn) => Reply::Turn(turn),
@@ -164,7 +131,7 @@ fn attend(stream: &UnixStream, control: &Control) -> io::Result<()> {
             Reply::Done
         }
     };
-    send(stream, &reply)
+    line(&reply).ok()
 }
 
 /// Sends a request to a session of another process, and waits for the reply.
@@ -173,20 +140,16 @@ pub(super) fn call(path: &Path, call: &Call) -> io::Result<Reply> {
     if peer_uid(&stream)? != nix::unistd::geteuid() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    send(&stream, call)?;
-    receive(&stream)
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    (&stream).write_all(&line(call)?)?;
+    let mut reply = Vec::new();
+    BufReader::new(stream).read_until(b'\n', &mut reply)?;
+    Ok(serde_json::from_slice(&reply)?)
 }
 
-fn send(mut stream: &UnixStream, what: &impl Serialize) -> io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
+fn line(what: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
-    stream.write_all(&line)
-}
-
-fn receive<T: for<'de> Deserialize<'de>>(stream: &UnixStream) -> io::Result<T> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut line = Vec::new();
-    BufReader::new(stream.take(MOST)).read_until(b'\n', &mut line)?;
-    Ok(serde_json::from_slice(&line)?)
+    Ok(line)
 }

@@ -1,14 +1,18 @@
-//! Group commit: `fdatasync` on a thread of its own, so that a slow disk slows nobody.
+//! Group commit: `fdatasync` on one thread for each disk, so that a slow disk slows nobody else.
 
 use nix::unistd::fdatasync;
+use std::collections::HashMap;
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a power cut can take at the most, beside the time of one sync.
+/// What a power cut can take at the most, beside the time of one sync of each log on the disk.
 pub(super) const GROUP: Duration = Duration::from_millis(100);
+
+/// A thread that had nothing to do for so long ends; the next log that needs one starts it again.
+const IDLE: Duration = Duration::from_secs(10);
 
 /// When records reach the disk itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,45 +23,56 @@ pub enum Durability {
     Always,
 }
 
+/// Brings one log to its disk.
 #[derive(Debug)]
 pub(super) struct Syncer {
-    file: Arc<File>,
-    durability: Durability,
-    shared: Arc<Signal>,
-    thread: Option<JoinHandle<()>>,
+    log: Arc<Unsynced>,
+    /// None where every write is synced at once.
+    disk: Option<Arc<Disk>>,
 }
 
+#[derive(Debug)]
+struct Unsynced {
+    file: File,
+    /// It waits in the queue of its disk. Looked at without a lock: most calls find it already set.
+    waits: AtomicBool,
+}
+
+/// The logs on one disk, of all sessions of this process.
 #[derive(Debug, Default)]
-struct Signal {
-    /// Looked at without the lock first: most calls find it already set.
-    dirty: AtomicBool,
-    stop: Mutex<bool>,
+struct Disk {
+    queue: Mutex<Queue>,
     wake: Condvar,
 }
 
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Vec<Arc<Unsynced>>,
+    has_thread: bool,
+}
+
+/// By device number.
+static DISKS: LazyLock<Mutex<HashMap<u64, Arc<Disk>>>> = LazyLock::new(Mutex::default);
+
 impl Syncer {
-    pub(super) fn start(file: File, durability: Durability) -> std::io::Result<Syncer> {
-        let file = Arc::new(file);
-        let shared = Arc::new(Signal::default());
-        let thread = match durability {
+    pub(super) fn new(file: File, durability: Durability) -> std::io::Result<Syncer> {
+        let disk = match durability {
             Durability::Always => None,
             Durability::Group => {
-                let (file, shared) = (Arc::clone(&file), Arc::clone(&shared));
-                let builder = std::thread::Builder::new().name("log-sync".into());
-                Some(builder.stack_size(64 << 10).spawn(move || shared.run(&file))?)
+                let mut disks = DISKS.lock().unwrap_or_else(PoisonError::into_inner);
+                Some(Arc::clone(disks.entry(file.metadata()?.dev()).or_default()))
             }
         };
-        Ok(Syncer { file, durability, shared, thread })
+        Ok(Syncer { log: Arc::new(Unsynced { file, waits: AtomicBool::new(false) }), disk })
     }
 
     /// Says that there is something to sync.
     pub(super) fn dirty(&self) {
-        match self.durability {
-            Durability::Always => self.sync_now(),
-            Durability::Group => {
-                if !self.shared.dirty.swap(true, Ordering::Relaxed) {
-                    let _held = self.shared.stop.lock().unwrap_or_else(PoisonError::into_inner);
-                    self.shared.wake.notify_one();
+        match &self.disk {
+            None => self.sync_now(),
+            Some(disk) => {
+                if !self.log.waits.swap(true, Ordering::AcqRel) {
+                    disk.add(&self.log);
                 }
             }
         }
@@ -66,38 +81,55 @@ impl Syncer {
     /// Syncs here and now. A disk that refuses has already been reported by a write, or cannot
     /// sync at all (a pipe, some network file systems): there is nothing else to be done.
     pub(super) fn sync_now(&self) {
-        self.shared.dirty.store(false, Ordering::Relaxed);
-        let _unsynced = fdatasync(&*self.file);
+        let _unsynced = fdatasync(&self.log.file);
     }
 }
 
-impl Signal {
-    fn run(&self, file: &File) {
-        let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*stop {
-            if !self.dirty.load(Ordering::Relaxed) {
-                stop = self.wake.wait(stop).unwrap_or_else(PoisonError::into_inner);
-                continue;
+impl Disk {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(self: &Arc<Self>, log: &Arc<Unsynced>) {
+        let mut queue = self.queue();
+        queue.waiting.push(Arc::clone(log));
+        if queue.has_thread {
+            self.wake.notify_one();
+            return;
+        }
+        let disk = Arc::clone(self);
+        let thread = std::thread::Builder::new().name("log-sync".into()).stack_size(64 << 10);
+        queue.has_thread = thread.spawn(move || disk.run()).is_ok();
+        if !queue.has_thread {
+            // The system gives us no thread, so whoever writes waits.
+            let waiting = std::mem::take(&mut queue.waiting);
+            drop(queue);
+            sync(waiting);
+        }
+    }
+
+    fn run(&self) {
+        loop {
+            let is_idle = |queue: &mut Queue| queue.waiting.is_empty();
+            let waited = self.wake.wait_timeout_while(self.queue(), IDLE, is_idle);
+            let mut queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if queue.waiting.is_empty() {
+                queue.has_thread = false;
+                return;
             }
-            // Let a group gather, but end at once when told to.
-            let waited = self.wake.wait_timeout_while(stop, GROUP, |stop| !*stop);
-            stop = waited.unwrap_or_else(PoisonError::into_inner).0;
-            if !*stop && self.dirty.swap(false, Ordering::Relaxed) {
-                drop(stop);
-                let _unsynced = fdatasync(file);
-                stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
-            }
+            drop(queue);
+            // Let a group gather.
+            std::thread::sleep(GROUP);
+            let waiting = std::mem::take(&mut self.queue().waiting);
+            sync(waiting);
         }
     }
 }
 
-impl Drop for Syncer {
-    fn drop(&mut self) {
-        *self.shared.stop.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.shared.wake.notify_one();
-        if let Some(thread) = self.thread.take() {
-            // It is at most in the middle of one sync.
-            let _panicked = thread.join();
-        }
+fn sync(logs: Vec<Arc<Unsynced>>) {
+    for log in logs {
+        // First, so that what is written from now on asks again.
+        log.waits.store(false, Ordering::Release);
+        let _unsynced = fdatasync(&log.file);
     }
 }
