@@ -25,7 +25,7 @@ const BEHIND: Duration = Duration::from_millis(250);
 
 /// What is read and written at most at a time. It bounds the memory, and how long others who want to
 /// write wait for a thread that hardly gets the processor.
-const BATCH: Batch = Batch { rows: 500, text: 128 << 10, time: Duration::from_millis(300) };
+const BATCH: Batch = Batch { rows: 250, text: 64 << 10, time: Duration::from_millis(300) };
 
 /// With less room on the disk than this, the log needs it more.
 const ROOM: u128 = 256 << 20;

@@ -69,7 +69,7 @@ pub(crate) enum Cache {
     /// For whoever asks.
     Ample = 16 << 10,
     /// Beside a run.
-    Small = 256,
+    Small = 128,
 }
 
 impl Store {
