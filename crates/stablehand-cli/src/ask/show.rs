@@ -4,6 +4,7 @@
 //! a count of what is missing.
 
 use super::feed::Question;
+use anstyle::AnsiColor;
 use stablehand::control::Always;
 use stablehand_core::event::{Tool, ToolInput};
 use stablehand_core::text::plain;
@@ -32,6 +33,9 @@ const USUAL: &[&str] = &[
     "abort",
 ];
 
+const BOLD: anstyle::Style = anstyle::Style::new().bold();
+const DIM: anstyle::Style = anstyle::Style::new().dimmed();
+
 /// How it is dressed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
@@ -39,8 +43,8 @@ pub(super) struct Style {
 }
 
 impl Style {
-    fn dress(self, code: &str, text: &str) -> String {
-        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    fn dress(self, look: anstyle::Style, text: &str) -> String {
+        if self.colour { format!("{look}{text}{look:#}") } else { text.to_owned() }
     }
 }
 
@@ -60,19 +64,19 @@ pub(super) fn question(question: &Question, style: Style, whole: bool) -> String
     let mut out = String::new();
     if let Some(tool) = &question.tool {
         let head = format!("? {}: {}", tool.tool_kind.word(), one_line(&tool.name));
-        let _infallible = writeln!(out, "{}", style.dress("1", &head));
+        let _infallible = writeln!(out, "{}", style.dress(BOLD, &head));
         body(tool, cut(LINES), &mut out);
         if let Some(diff) = &tool.diff {
             let dress = |line: &str| match line.chars().next() {
-                Some('+') => style.dress("32", line),
-                Some('-') => style.dress("31", line),
-                Some('@') => style.dress("36", line),
+                Some('+') => style.dress(AnsiColor::Green.on_default(), line),
+                Some('-') => style.dress(AnsiColor::Red.on_default(), line),
+                Some('@') => style.dress(AnsiColor::Cyan.on_default(), line),
                 _ => line.to_owned(),
             };
             block(diff, cut(DIFF_LINES), &dress, &mut out);
         }
     } else {
-        let _infallible = writeln!(out, "{}", style.dress("1", "? a question of the agent"));
+        let _infallible = writeln!(out, "{}", style.dress(BOLD, "? a question of the agent"));
         block(&question.what, cut(LINES), &str::to_owned, &mut out);
     }
     for (number, option) in choices(question).iter().enumerate() {
@@ -83,7 +87,7 @@ pub(super) fn question(question: &Question, style: Style, whole: bool) -> String
     }
     if let Some(why) = &question.why {
         let why = if whole { plain(why) } else { one_line(why) };
-        let _infallible = writeln!(out, "  {}", style.dress("2", &format!("asked because {why}")));
+        let _infallible = writeln!(out, "  {}", style.dress(DIM, &format!("asked because {why}")));
     }
     out
 }
@@ -177,7 +181,7 @@ pub(super) fn keys(question: &Question, always: &Always, style: Style) -> String
     if !choices(question).is_empty() {
         keys.insert(0, "1-9 choose");
     }
-    format!("  {} ", style.dress("1", &format!("{}:", keys.join(" · "))))
+    format!("  {} ", style.dress(BOLD, &format!("{}:", keys.join(" · "))))
 }
 
 /// What the keys mean.
