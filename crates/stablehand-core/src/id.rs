@@ -4,6 +4,7 @@
 //! slashes or nothing at all. They are never used as a path, a log line or a line-split key;
 //! [`SessionId::file_stem`] is the one way from an id to a file name.
 
+use crate::time::UnixMillis;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -47,6 +48,15 @@ own_ids! {
     TurnId
     /// Our id of a log file, whatever its name.
     LogId
+}
+
+impl SessionKey {
+    /// When it was made; none where it is a UUID of somebody else.
+    pub fn made_at(&self) -> Option<UnixMillis> {
+        let at = self.0.get_timestamp().filter(|_| self.0.get_version_num() == 7)?;
+        let (seconds, nanos) = at.to_unix();
+        i64::try_from(seconds * 1000 + u64::from(nanos / 1_000_000)).ok().map(UnixMillis)
+    }
 }
 
 /// The agent's own name for a conversation, as it said it.

@@ -310,6 +310,34 @@ fn a_session_that_was_deleted_is_neither_listed_nor_opened() {
 }
 
 #[test]
+fn sessions_that_are_one_for_the_agent_know_of_each_other() {
+    let place = tempfile::tempdir().unwrap();
+    let host = Host::new(place.path().join("logs"));
+    // One part for each process.
+    let script =
+        ["same", "other", "same", "same"].map(|name| TURN.replace("s1", name)).join("---\n");
+    let run = || {
+        let key = host.start(spec(Agent::Cursor, place.path(), &script).prompt("go")).unwrap();
+        host.finish(key).unwrap();
+        assert!(host.subscribe(key, From::Start).unwrap().count() > 0);
+        wait_for("its end", || state_of(&host, key) == Some(SessionState::Over));
+        key
+    };
+    let (first, other, second, third) = (run(), run(), run(), run());
+    let found = |name: &str| host.find_by_name("cursor", name).unwrap();
+    assert_eq!(found("same").key, third, "the newest");
+    assert_eq!((found("same").earlier, found("same").later), (vec![first, second], None));
+    assert_eq!(found(&second.to_string()).earlier, [first]);
+    assert_eq!(found(&second.to_string()).later, Some(third));
+    assert_eq!((found("other").earlier, found("other").later), (vec![], None));
+    host.delete(second, &person()).unwrap();
+    assert_eq!(found("same").earlier, [first]);
+    assert!(found(&second.to_string()).deleted);
+    assert!(host.find_by_name("codex", "same").is_none());
+    assert!(host.find_by_name("codex", &other.to_string()).is_none());
+}
+
+#[test]
 fn a_prompt_that_waits_can_be_taken_back() {
     let place = tempfile::tempdir().unwrap();
     let host = Host::new(place.path().join("logs"));

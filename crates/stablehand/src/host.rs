@@ -251,6 +251,19 @@ impl Host {
         found
     }
 
+    /// The session that somebody means by a text: the text of its key, or the agent's own id of it, of
+    /// several the newest. It may have been deleted.
+    pub fn find_by_name(&self, agent: &str, name: &str) -> Option<Summary> {
+        let mut all = self.list(&Filter { deleted: true, ..Filter::default() });
+        // One that was deleted before it had an agent has none.
+        all.retain(|it| it.agent.as_deref().is_none_or(|it| it == agent));
+        let key = name.parse::<SessionKey>().ok();
+        let at = all.iter().position(|it| Some(it.key) == key).or_else(|| {
+            all.iter().position(|it| it.native.as_ref().is_some_and(|it| it.0 == name))
+        })?;
+        Some(all.swap_remove(at))
+    }
+
     /// One session in the folder.
     pub fn find(&self, key: SessionKey) -> Option<Summary> {
         let mut summary = self.known(key)?;

@@ -45,6 +45,11 @@ pub struct Summary {
     pub outcome: Option<String>,
     /// Its logs, oldest first.
     pub logs: Vec<PathBuf>,
+    /// Sessions in which the agent's own session went on before this one, oldest first, but for those
+    /// that were deleted: `--continue` lets the agent choose, so we make a new key.
+    pub earlier: Vec<SessionKey>,
+    /// The newest session in which it went on after this one.
+    pub later: Option<SessionKey>,
     /// The turn that is on, where this host runs it.
     pub turn: Option<TurnId>,
     /// The approvals that wait for an answer, where this host runs it.
@@ -87,6 +92,8 @@ impl Summary {
             "turn": self.turn,
             "approvals": self.approvals,
             "logs": self.logs.iter().map(path).collect::<Vec<_>>(),
+            "earlier": self.earlier,
+            "later": self.later,
         })
         .to_string()
     }
@@ -143,7 +150,9 @@ impl Catalog {
                 sessions.entry(key).or_default().push((id, summary(key, glance, used)));
             }
         }
-        sessions.into_values().filter_map(joined).collect()
+        let mut all: Vec<Summary> = sessions.into_values().filter_map(joined).collect();
+        relate(&mut all);
+        all
     }
 
     /// One session.
@@ -205,6 +214,8 @@ fn summary(key: SessionKey, glance: &Glance, used: Option<UnixMillis>) -> Summar
         deleted: glance.deleted,
         outcome: glance.end.as_ref().map(|LogEnd { outcome, .. }| outcome.clone()),
         logs: vec![glance.log.clone()],
+        earlier: Vec::new(),
+        later: None,
         turn: None,
         approvals: Vec::new(),
     }
@@ -230,9 +241,34 @@ fn joined(mut logs: Vec<(LogId, Summary)>) -> Option<Summary> {
         deleted: next.deleted,
         outcome: next.outcome.or(first.outcome),
         logs: first.logs.into_iter().chain(next.logs).collect(),
+        earlier: Vec::new(),
+        later: None,
         turn: None,
         approvals: Vec::new(),
     })
+}
+
+/// Notes which sessions are one for the agent. They come oldest first.
+fn relate(sessions: &mut [Summary]) {
+    let name = |it: &Summary| Some((it.agent.clone()?, it.native.clone()?));
+    let mut families: HashMap<_, Vec<usize>> = HashMap::new();
+    for (at, summary) in sessions.iter().enumerate() {
+        if let Some(name) = name(summary) {
+            families.entry(name).or_default().push(at);
+        }
+    }
+    for family in families.into_values().filter(|family| family.len() > 1) {
+        let newest = family.last().and_then(|at| sessions.get(*at)).map(|it| it.key);
+        let mut earlier = Vec::new();
+        for at in family {
+            let Some(summary) = sessions.get_mut(at) else { continue };
+            summary.earlier.clone_from(&earlier);
+            summary.later = newest.filter(|newest| *newest != summary.key);
+            if !summary.deleted {
+                earlier.push(summary.key);
+            }
+        }
+    }
 }
 
 /// Returns our key of a session that an agent knows by `native`, by the name and the first record of

@@ -8,7 +8,7 @@ use super::Place;
 use crate::sessions::known;
 use agent_client_protocol::v1::schema::SessionInfo;
 use stablehand::host::{Filter, Summary};
-use stablehand_core::id::SessionKey;
+use stablehand_core::id::{SessionId, SessionKey};
 use stablehand_core::record::SettingsChosen;
 use stablehand_core::time::UnixMillis;
 use std::collections::HashSet;
@@ -53,43 +53,33 @@ impl Target {
 impl Place {
     /// The session that an editor means by an id; none where there is none, or it was deleted.
     pub(super) fn target(&self, id: &str) -> Option<Target> {
-        let agent = self.agent.name();
-        let all = self.host.list(&Filter { deleted: true, ..Filter::default() });
-        let key = id.parse::<SessionKey>().ok();
-        let found = all.iter().find(|it| Some(it.key) == key).or_else(|| {
-            // Of several the newest, which is the first.
-            all.iter().find(|it| is_native(it, id) && it.agent.as_deref() == Some(agent))
-        });
-        match found {
-            Some(summary) if summary.deleted || summary.agent.as_deref() != Some(agent) => None,
-            Some(summary) => Some(self.logged(summary, &all)),
+        match self.host.find_by_name(self.agent.name(), id) {
+            Some(summary) if summary.deleted => None,
+            Some(summary) => Some(self.logged(summary)),
             None => self.unkeyed(id).or_else(|| {
-                // A session without a prompt has no log. Only we make keys of version 7.
-                let is_ours = |key: &SessionKey| key.0.get_version_num() == 7;
-                key.filter(is_ours).map(|key| Target { is_unlogged: true, ..Target::of(key) })
+                let key = id.parse::<SessionKey>().ok()?;
+                // A session without a prompt has no log. Only we make keys that say when.
+                let is_unlogged = key.made_at().is_some() && self.host.find(key).is_none();
+                is_unlogged.then(|| Target { is_unlogged, ..Target::of(key) })
             }),
         }
     }
 
     /// A session that has a key, with what came before it.
-    fn logged(&self, summary: &Summary, all: &[Summary]) -> Target {
+    fn logged(&self, summary: Summary) -> Target {
         let mut target = Target {
-            title: summary.title.clone(),
-            chosen: summary.chosen.clone(),
+            title: summary.title,
+            chosen: summary.chosen,
+            earlier: summary.earlier,
             ..Target::of(summary.key)
         };
-        if let Some(native) = &summary.native {
-            let is_same =
-                |it: &&Summary| it.native.as_ref() == Some(native) && it.agent == summary.agent;
-            let family: Vec<&Summary> = all.iter().rev().filter(is_same).collect();
-            let is_earlier = |it: &&&Summary| it.key < summary.key && !it.deleted;
-            target.earlier = family.iter().filter(is_earlier).map(|it| it.key).collect();
-            if let Some(old) = self.unkeyed(&native.0) {
-                let logs: HashSet<&PathBuf> = family.iter().flat_map(|it| &it.logs).collect();
-                target.old_logs = old.old_logs;
-                target.old_logs.retain(|log| !logs.contains(log));
+        if let Some(SessionId(native)) = summary.native {
+            if let Some(old) = self.unkeyed(&native) {
+                let keyed =
+                    |log: &PathBuf| stablehand::log::glance(log).is_ok_and(|it| it.key.is_some());
+                target.old_logs = old.old_logs.into_iter().filter(|log| !keyed(log)).collect();
             }
-            target.native = Some(native.0.clone());
+            target.native = Some(native);
         }
         target
     }
@@ -121,9 +111,9 @@ impl Place {
         let mut found: Vec<(UnixMillis, SessionInfo)> = Vec::new();
         for summary in self.host.list(&filter) {
             keys.insert(summary.key);
+            natives.extend(summary.native.map(|native| native.0));
             // The newest stands for all in which the agent's session went on.
-            let is_known = summary.native.is_some_and(|native| !natives.insert(native.0));
-            if !summary.deleted && !is_known {
+            if !summary.deleted && summary.later.is_none() {
                 let cwd = summary.workspace.unwrap_or_default();
                 let title = summary.title.map(|title| redactor.redact(&title).into_owned());
                 let info = SessionInfo::new(summary.key.to_string(), cwd).title(title);
@@ -139,21 +129,11 @@ impl Place {
             }
         }
         for (key, cwd) in open.into_iter().filter(|(key, _)| !keys.contains(key)) {
-            found.push((began(key), SessionInfo::new(key.to_string(), cwd)));
+            let made = key.made_at().unwrap_or(UnixMillis(0));
+            found.push((made, SessionInfo::new(key.to_string(), cwd)));
         }
         found.sort_by_key(|(used, _)| std::cmp::Reverse(*used));
         found.retain(|(_, info)| cwd.is_none_or(|cwd| cwd == info.cwd));
         found.into_iter().map(|(used, info)| info.updated_at(used.rfc3339())).collect()
     }
-}
-
-fn is_native(summary: &Summary, id: &str) -> bool {
-    summary.native.as_ref().is_some_and(|native| native.0 == id)
-}
-
-/// When a key was made: it says so itself.
-fn began(key: SessionKey) -> UnixMillis {
-    let since = key.0.get_timestamp().map(|at| at.to_unix());
-    let (secs, nanos) = since.unwrap_or_default();
-    UnixMillis(i64::try_from(secs * 1000 + u64::from(nanos / 1_000_000)).unwrap_or_default())
 }
