@@ -127,7 +127,7 @@ impl CursorDecoder {
             }
             (b"thinking", _) => {
                 self.last_type.set("thinking/delta");
-                if let Some(text) = fields.text {
+                if let Some(text) = fields.text.or_else(|| fields.get("content")) {
                     self.thinking(text, depth, out);
                 }
             }

@@ -111,7 +111,8 @@ impl Calls {
         tool.background |= ending.background;
         tool.pid = ending.pid;
         tool.digest = mix(tool.digest, ending.digest);
-        tool.duration_ms = ending.duration_ms.or(call.elapsed_ms());
+        let beside = || fields.get("duration_ms").and_then(Value::u64);
+        tool.duration_ms = ending.duration_ms.or(call.elapsed_ms()).or_else(beside);
         if tool.step.is_none() {
             tool.step = fields.step.and_then(Value::string);
         }
@@ -138,7 +139,11 @@ impl Calls {
 }
 
 fn call_of<'a>(fields: &Fields<'_, 'a>, is_beginning: bool) -> Call<'a> {
-    fields.tool_call.map(|tool_call| Call::read(tool_call, is_beginning)).unwrap_or_default()
+    match fields.tool_call {
+        Some(tool_call) => Call::read(tool_call, is_beginning),
+        // Nothing but a name.
+        None => fields.get("tool").and_then(Value::str).map(Call::named).unwrap_or_default(),
+    }
 }
 
 fn tool_of(
@@ -179,10 +184,13 @@ fn call_id(fields: &Fields<'_, '_>) -> Option<String> {
 
 /// The plan that a completed call leaves behind, where it is one about plans.
 fn plan_after(tool: &Tool, call: &Call<'_>, ending: &Ending<'_>) -> Option<ItemBody> {
-    if let ToolInput::Todos { .. } = tool.input {
+    if let ToolInput::Todos { todos: given } = &tool.input {
         // The result has the whole list; the input may have had only the changes.
-        let todos = tools::todos(ending.todos()?);
-        return Some(ItemBody::Plan { todos, text: None });
+        let todos = match ending.todos() {
+            Some(all) => tools::todos(all),
+            None => given.clone(),
+        };
+        return (!todos.is_empty()).then_some(ItemBody::Plan { todos, text: None });
     }
     if tool.name == "createPlanToolCall" {
         return call.args.map(plan_of);

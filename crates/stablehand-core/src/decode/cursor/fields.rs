@@ -72,7 +72,7 @@ impl<'s, 'a> Fields<'s, 'a> {
             b"call_id" => self.call = Some(value),
             b"model_call_id" => self.step = Some(value).filter(|step| !step.is_null()),
             b"timestamp_ms" => self.stamped = !value.is_null(),
-            b"tool_call" => self.tool_call = Some(value),
+            b"tool_call" | b"toolCall" => self.tool_call = Some(value),
             b"payload" if self.payload.is_none() && value.is_object() => {
                 self.payload = Some(value);
             }
@@ -93,7 +93,7 @@ impl<'s, 'a> Fields<'s, 'a> {
         let content = match self.message {
             Some(message) if message.is_object() => message.get("content"),
             Some(message) => Some(message),
-            None => self.text.or_else(|| self.get("content")),
+            None => self.text.or_else(|| self.get("content")).or_else(|| self.get("prompt")),
         };
         let Some(content) = content else {
             return;

@@ -57,20 +57,41 @@ impl<'a> Ending<'a> {
             }
             return ending;
         }
+        let mark = members.mark() - 1;
+        let mut flat = Flat::default();
         while let Some(key) = members.key() {
             match key {
+                b"exitCode" => flat.exit_code(members.value()),
+                b"stdout" | b"stderr" => flat.output(members.value()),
                 b"isBackground" => ending.background |= is_true(members.value()),
                 b"pid" => ending.pid = pid(members.value()).or(ending.pid),
                 b"planUri" | b"sandboxPolicy" | b"terminalsFolder" => {
                     members.value();
                 }
-                _ if ending.variant.is_none() => ending.variant(key, members),
+                _ if ending.variant.is_none() => {
+                    ending.variant(key, members);
+                    if key == b"success"
+                        && let Some(went_well) = ending.variant.and_then(Value::bool)
+                    {
+                        flat.went_well = Some(went_well);
+                        ending.variant = None;
+                    }
+                }
                 _ => {
                     members.value();
                 }
             }
         }
-        members.leave();
+        if members.leave() && flat.is_there() {
+            let all = members.since(mark);
+            ending.digest = mix(ending.digest, flat.digest);
+            if let Outcome::Unknown | Outcome::Success = ending.outcome {
+                ending.outcome = flat.outcome(all);
+            }
+            if ending.variant.is_none() || flat.has_output {
+                ending.variant = Some(all);
+            }
+        }
         ending
     }
 
@@ -158,6 +179,45 @@ impl<'a> Ending<'a> {
     /// The list of things to do, as it is now.
     pub(super) fn todos(&self) -> Option<Value<'a>> {
         self.variant?.get("todos")
+    }
+}
+
+/// A result without variants, as it is documented: `{exitCode,stdout,stderr}`, `{success}`.
+#[derive(Debug, Default)]
+struct Flat {
+    exit_code: Option<i32>,
+    went_well: Option<bool>,
+    has_output: bool,
+    digest: u64,
+}
+
+impl Flat {
+    fn exit_code(&mut self, value: Option<Value<'_>>) {
+        self.exit_code = value.and_then(Value::i64).and_then(|code| i32::try_from(code).ok());
+        self.note(value);
+    }
+
+    fn output(&mut self, value: Option<Value<'_>>) {
+        self.has_output |= value.is_some();
+        self.note(value);
+    }
+
+    fn note(&mut self, value: Option<Value<'_>>) {
+        let raw = value.map_or(&b""[..], Value::raw);
+        let head = raw.get(..raw.len().min(DIGEST_BUDGET)).unwrap_or_default();
+        self.digest = mix(self.digest, digest64(head) ^ raw.len() as u64);
+    }
+
+    fn is_there(&self) -> bool {
+        self.exit_code.is_some() || self.went_well.is_some() || self.has_output
+    }
+
+    fn outcome(&self, all: Value<'_>) -> Outcome {
+        match (self.exit_code, self.went_well) {
+            (Some(0), None | Some(true)) | (None, Some(true)) => Outcome::Success,
+            (None, None) => Outcome::Unknown,
+            (exit_code, _) => Outcome::Failure { exit_code, message: words(all) },
+        }
     }
 }
 

@@ -115,6 +115,10 @@ pub(super) const TABLE: &[Row] = &[
     row("readCanvasToolCall", ToolKind::Read, Reads::Path),
     // Not in the protocol of 2026; documented before.
     row("writeToolCall", ToolKind::Edit, Reads::Path),
+    row("writeFileToolCall", ToolKind::Edit, Reads::Path),
+    row("readFileToolCall", ToolKind::Read, Reads::Path),
+    row("editFileToolCall", ToolKind::Edit, Reads::Path),
+    row("todoToolCall", ToolKind::Think, Reads::Todos),
     row("read_file", ToolKind::Read, Reads::Path),
     row("write_file", ToolKind::Edit, Reads::Path),
     row("edit_file", ToolKind::Edit, Reads::Path),

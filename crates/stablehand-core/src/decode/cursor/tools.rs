@@ -51,6 +51,11 @@ pub(super) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
+    /// A call of which nothing but the tool's name is known.
+    pub(super) fn named(name: Cow<'a, str>) -> Call<'a> {
+        Call { row: row_of(name.as_bytes()), name, ..Call::default() }
+    }
+
     /// Reads the `tool_call` member in one pass. Of a beginning nothing behind the arguments is
     /// looked at.
     pub(super) fn read(tool_call: Value<'a>, is_beginning: bool) -> Call<'a> {
@@ -62,8 +67,13 @@ impl<'a> Call<'a> {
             if key.ends_with(b"ToolCall") && call.name.is_empty() && members.enter() {
                 call.name = String::from_utf8_lossy(key);
                 call.row = row_of(key);
-                call.body(&mut members, is_beginning);
+                let bare = call.body(&mut members, is_beginning);
+                call.args = call.args.or(bare);
                 members.leave();
+                continue;
+            }
+            if key == b"result" && call.ending.is_none() {
+                call.ending = Some(Ending::read(&mut members));
                 continue;
             }
             let Some(value) = members.value() else {
@@ -87,14 +97,18 @@ impl<'a> Call<'a> {
                 call.name = String::from_utf8_lossy(key);
                 if let Some((_, body)) = tool_call.enter(|k| k == key) {
                     let mut members = body.members();
-                    call.body(&mut members, /* is_beginning */ false);
+                    let bare = call.body(&mut members, /* is_beginning */ false);
+                    call.args = call.args.or(bare);
                 }
             }
         }
         call
     }
 
-    fn body(&mut self, members: &mut Members<'a>, is_beginning: bool) {
+    /// Reads what stands behind the name. Returns all of it where that may be the arguments themselves.
+    fn body(&mut self, members: &mut Members<'a>, is_beginning: bool) -> Option<Value<'a>> {
+        let mark = members.mark().saturating_sub(1);
+        let mut has_others = false;
         while let Some(key) = members.key() {
             match key {
                 b"args" | b"arguments" | b"input" if is_beginning => self.args = members.rest(),
@@ -104,9 +118,11 @@ impl<'a> Call<'a> {
                 b"result" => self.ending = Some(Ending::read(members)),
                 _ => {
                     members.value();
+                    has_others = true;
                 }
             }
         }
+        has_others.then(|| members.since(mark))
     }
 
     /// `function{name,arguments}`, or the same without the wrapping.
@@ -114,7 +130,7 @@ impl<'a> Call<'a> {
         let function = tool_call.get("function").unwrap_or(tool_call);
         self.name = function.get("name").and_then(Value::str).unwrap_or_default();
         self.row = row_of(self.name.as_bytes());
-        self.body(&mut function.members(), /* is_beginning */ false);
+        let _bare = self.body(&mut function.members(), /* is_beginning */ false);
         if self.ending.is_none() {
             let mut members = tool_call.members();
             while let Some(key) = members.key() {
@@ -277,6 +293,9 @@ fn input_of(reads: Reads, args: Value<'_>) -> ToolInput {
 
 /// A tool that is not in the table, or whose fields are not published.
 fn anything(args: Value<'_>) -> ToolInput {
+    if let Some(words) = args.string() {
+        return ToolInput::Other { summary: excerpt(words.as_bytes(), SUMMARY) };
+    }
     if let Some(command) = first(args, COMMANDS) {
         let cwd = first(args, FOLDERS);
         return ToolInput::Command { command, cwd };

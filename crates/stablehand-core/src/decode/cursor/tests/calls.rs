@@ -117,7 +117,7 @@ fn tools_of_every_sort_are_read() {
             path("/p"),
         ),
         (r#""function":{"name":"x","arguments":{"query":"q"}}"#, ToolKind::Other, query("q", None)),
-        (r#""function":{"name":"x","arguments":"not json"}"#, ToolKind::Other, words("")),
+        (r#""function":{"name":"x","arguments":"not json"}"#, ToolKind::Other, words("not json")),
         (r#""newToolCall":{"args":{"toolCallId":"i","note":"n"}}"#, ToolKind::Other, words("n")),
         (r#""noSuffix":{"args":{"path":"/p"}}"#, ToolKind::Other, path("/p")),
         (
@@ -238,4 +238,88 @@ fn open_calls_do_not_pile_up() {
         decoder.line(&line, &json::scan(line.bytes), Depth::Skim, &mut out);
     }
     assert!(decoder.calls.len() <= 1024);
+}
+
+#[test]
+fn documented_shapes_are_understood() {
+    let events = decode(&[
+        r#"{"type":"system","subtype":"init","payload":{}}"#,
+        r#"{"type":"user","payload":{"prompt":"feed the horses"}}"#,
+        r#"{"type":"thinking","payload":{"content":"hay first"}}"#,
+        r#"{"type":"tool_call","subtype":"started","payload":{"toolCall":{"id":"w1","writeFileToolCall":{"path":"hay.py","contents":"1"}}}}"#,
+        r#"{"type":"tool_call","subtype":"completed","payload":{"toolCall":{"id":"w1","result":{"success":true}}}}"#,
+        r#"{"type":"tool_call","subtype":"started","payload":{"toolCall":{"id":"s1","shellToolCall":{"name":"shell","args":{"command":"python hay.py","timeout":10000}}}}}"#,
+        r#"{"type":"tool_call","subtype":"completed","payload":{"toolCall":{"id":"s1","result":{"exitCode":2,"stdout":"out\n","stderr":"err\n"}}}}"#,
+        r#"{"type":"tool_call","subtype":"started","payload":{"toolCall":{"id":"s2","shellToolCall":{"command":"ls","timeout":5000}}}}"#,
+        r#"{"type":"tool_call","subtype":"completed","payload":{"toolCall":{"id":"s2","result":{"exitCode":0,"stdout":"hay.py\n","stderr":""}}}}"#,
+        r#"{"type":"tool_call","subtype":"started","payload":{"toolCall":{"id":"r1","readFileToolCall":{"path":"x"}}}}"#,
+        r#"{"type":"tool_call","subtype":"completed","payload":{"toolCall":{"id":"r1","result":{"success":false,"message":"no such file"}}}}"#,
+        r#"{"type":"result","subtype":"success","exitCode":0,"payload":{"exitCode":0,"is_error":false}}"#,
+    ]);
+    assert!(!names(&events).contains(&"unrecognized"), "{events:#?}");
+    let prompt = events.iter().find_map(|event| match event {
+        EventKind::TurnStarted { prompt, .. } => prompt.clone(),
+        _ => None,
+    });
+    assert_eq!(prompt.as_deref(), Some("feed the horses"));
+    let thought =
+        |body: &ItemBody| matches!(body, ItemBody::Reasoning { text } if text == "hay first");
+    assert!(bodies(&events).any(thought), "{events:#?}");
+    let tools = tools(&events);
+    let [write, failed, listed, read] = tools.as_slice() else { panic!("{tools:#?}") };
+    assert_eq!(write.input, ToolInput::Path { path: "hay.py".to_owned() });
+    assert_eq!((write.tool_kind, &write.outcome), (ToolKind::Edit, &Some(Outcome::Success)));
+    assert_eq!((failed.call.0.as_str(), failed.timeout_ms), ("s1", Some(10_000)));
+    assert_eq!(failed.output.as_deref(), Some("out\nerr\n"));
+    assert!(matches!(failed.outcome, Some(Outcome::Failure { exit_code: Some(2), .. })));
+    let command = ToolInput::Command { command: "ls".to_owned(), cwd: None };
+    assert_eq!((&listed.input, listed.timeout_ms), (&command, Some(5000)));
+    assert_eq!(listed.outcome, Some(Outcome::Success));
+    let why = Some("no such file".to_owned());
+    assert_eq!(read.outcome, Some(Outcome::Failure { exit_code: None, message: why }));
+}
+
+#[test]
+fn calls_that_only_name_their_tool_are_paired_by_it() {
+    let events = decode(&[
+        r#"{"type":"tool_call","subtype":"started","tool":"shellToolCall","session_id":"s"}"#,
+        r#"{"type":"tool_call","subtype":"started","tool":"readToolCall","session_id":"s"}"#,
+        r#"{"type":"tool_call","subtype":"completed","tool":"shellToolCall","duration_ms":300,"session_id":"s"}"#,
+        r#"{"type":"tool_call","subtype":"completed","tool":"readToolCall","session_id":"s"}"#,
+    ]);
+    assert!(!names(&events).contains(&"unrecognized"), "{events:#?}");
+    let tools = tools(&events);
+    let [shell, read] = tools.as_slice() else { panic!("{tools:#?}") };
+    assert_eq!((shell.tool_kind, shell.duration_ms), (ToolKind::Execute, Some(300)));
+    assert_eq!((read.tool_kind, read.duration_ms), (ToolKind::Read, None));
+    // Nothing says how they went.
+    assert_eq!(shell.outcome, Some(Outcome::Unknown));
+}
+
+#[test]
+fn a_list_of_things_to_do_is_a_plan_by_any_of_its_names() {
+    for name in ["updateTodosToolCall", "todoToolCall"] {
+        let call = |subtype: &str, result: &str| {
+            format!(
+                r#"{{"type":"tool_call","subtype":"{subtype}","call_id":"t","tool_call":{{"{name}":{{"args":{{"todos":[{{"content":"muck out","status":"pending"}}]}}{result}}}}}}}"#
+            )
+        };
+        let (started, completed) =
+            (call("started", ""), call("completed", r#","result":{"success":{}}"#));
+        let events = decode(&[&started, &completed]);
+        let plans = bodies(&events)
+            .filter(|body| matches!(body, ItemBody::Plan { todos, .. } if todos.len() == 1));
+        assert_eq!(plans.count(), 1, "{name}: {events:#?}");
+    }
+}
+
+#[test]
+fn arguments_that_are_no_json_are_still_shown() {
+    let events = decode(&[
+        r#"{"type":"tool_call","subtype":"started","call_id":"f","tool_call":{"function":{"name":"groom","arguments":"brush the mane"}}}"#,
+        r#"{"type":"tool_call","subtype":"completed","call_id":"f","tool_call":{"function":{"name":"groom","arguments":"brush the mane"},"result":{"success":true}}}"#,
+    ]);
+    let tools = tools(&events);
+    assert_eq!(tools[0].input, ToolInput::Other { summary: "brush the mane".to_owned() });
+    assert_eq!(tools[0].outcome, Some(Outcome::Success));
 }
