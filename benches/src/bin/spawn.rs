@@ -1,5 +1,5 @@
 //! `benches/spawn`: what one run costs besides its stream. From start to first byte, from kill to
-//! nobody left, while it idles, and its memory.
+//! an empty tree, while it idles, and its memory.
 
 use stablehand_benches::agent::{self, Role};
 use stablehand_benches::chain::Chain;
@@ -85,7 +85,7 @@ fn kills(chain: &Chain, rounds: usize, goals: &mut Goals) -> Outcome<()> {
         group.push(spawning::group_killed(chain)?.as_secs_f64() * 1e3);
         tree.push(spawning::tree_killed(chain)?.as_secs_f64() * 1e3);
     }
-    say(format!("kill to nobody left, 6 processes, {rounds} interleaved rounds"))?;
+    say(format!("kill to an empty tree, 6 processes, {rounds} interleaved rounds"))?;
     let mut table = Table::new(&["how", "p50 ms", "p95 ms", "min ms", "vs killpg"]);
     for (name, samples) in
         [("killpg, all in one group", &group), ("keeper, two in sessions of their own", &tree)]

@@ -51,7 +51,7 @@ own_ids! {
 }
 
 impl SessionKey {
-    /// When it was made; none where it is a UUID of somebody else.
+    /// Returns when it was made; none for a UUID that Stablehand did not make.
     pub fn made_at(&self) -> Option<UnixMillis> {
         let at = self.0.get_timestamp().filter(|_| self.0.get_version_num() == 7)?;
         let (seconds, nanos) = at.to_unix();

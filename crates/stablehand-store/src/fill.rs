@@ -39,9 +39,9 @@ pub struct Filler {
 }
 
 impl Filler {
-    /// Begins to follow a log, soon. Where that fails there is nobody who follows. `at_rest` is called
-    /// whenever something is done, to give back memory that was needed for it: the start of the run,
-    /// reading a batch, writing it.
+    /// Starts a thread that follows a log; [`trouble`](Self::trouble) says where it could not. The
+    /// thread calls `at_rest` after each step (the start of the run, reading a batch, writing it), to
+    /// give back the memory that the step needed.
     pub fn start(log: &Path, at_rest: fn()) -> Filler {
         let (sender, receiver) = channel();
         let trouble = Arc::new(Mutex::new(None));

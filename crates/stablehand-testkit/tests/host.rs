@@ -292,7 +292,7 @@ fn a_session_that_was_deleted_is_neither_listed_nor_opened() {
     let spec = spec(Agent::Cursor, place.path(), TURN).mode(stablehand::Mode::Plan).model("hay-2");
     let key = host.start(spec.prompt("first")).unwrap();
     host.finish(key).unwrap();
-    // To the end: who is ended in the middle of a turn is stopped.
+    // Reads to the end of the session: `end` would stop the agent in the middle of its turn.
     assert!(host.subscribe(key, From::Start).unwrap().count() > 0);
     assert!(host.end(key, Duration::from_secs(5)).unwrap().outcome.unwrap().is_success());
     let found = Host::new(&logs).find(key).unwrap();
@@ -423,7 +423,7 @@ fn a_session_that_another_host_runs_is_followed_prompted_and_stopped() {
     guest.open(key).unwrap();
     assert_eq!(state_of(&guest, key), Some(SessionState::Attached));
     let mut seen = guest.subscribe(key, From::Start).unwrap();
-    // Callers that say nothing, or not all of it, keep nobody waiting.
+    // Callers that send nothing, or half of a request, do not delay other callers.
     let socket = logs.join(".control").join(format!("{key}.sock"));
     let silent: Vec<_> = (0..3).map(|_| UnixStream::connect(&socket).unwrap()).collect();
     for mut caller in &silent {

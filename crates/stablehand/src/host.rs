@@ -9,7 +9,7 @@
 mod attached;
 pub(crate) mod catalog;
 mod error;
-pub(crate) mod listen;
+mod listen;
 mod socket;
 
 pub use catalog::{Filter, SessionState, Summary};
@@ -251,8 +251,8 @@ impl Host {
         found
     }
 
-    /// The session that somebody means by a text: the text of its key, or the agent's own id of it, of
-    /// several the newest. It may have been deleted.
+    /// Finds a session of an agent by its key or by the agent's own id; of several with that id the
+    /// newest. A deleted session is found too: see [`Summary::deleted`].
     pub fn find_by_name(&self, agent: &str, name: &str) -> Option<Summary> {
         let mut all = self.list(&Filter { deleted: true, ..Filter::default() });
         // One that was deleted before it had an agent has none.

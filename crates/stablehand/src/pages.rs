@@ -3,8 +3,8 @@
 //! Starting touches megabytes of a large program that the hours after it do not need: text, constants,
 //! relocations. The kernel would take them back when memory is short; until then they count as ours.
 
-/// Gives back what was touched of the program and its libraries, and what is free in the heap. For
-/// whoever is done with some large step and stays for long.
+/// Gives back what the process has touched of its program and libraries, and what is free in its heap.
+/// To be called after a large step by a process that lives on for long.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "only the loader knows which addresses these are")]
 pub fn give_back() {
@@ -13,7 +13,11 @@ pub fn give_back() {
     };
     use nix::unistd::{SysconfVar, sysconf};
 
-    unsafe extern "C" fn give_back(about: *mut dl_phdr_info, _: usize, page: *mut c_void) -> c_int {
+    unsafe extern "C" fn one_object(
+        about: *mut dl_phdr_info,
+        _: usize,
+        page: *mut c_void,
+    ) -> c_int {
         // SAFETY: the loader passes one valid entry, with as many headers as it says.
         let (base, headers) = unsafe {
             let about = &*about;
@@ -34,7 +38,7 @@ pub fn give_back() {
 
     let Ok(Some(page)) = sysconf(SysconfVar::PAGE_SIZE) else { return };
     // SAFETY: the callback takes what the loader gives, and the third argument as a number.
-    unsafe { dl_iterate_phdr(Some(give_back), page as *mut c_void) };
+    unsafe { dl_iterate_phdr(Some(one_object), page as *mut c_void) };
     #[cfg(target_env = "gnu")]
     // SAFETY: it looks at nothing but the allocator's own lists, under their locks.
     let _whether = unsafe { nix::libc::malloc_trim(0) };

@@ -258,7 +258,8 @@ impl Channel for TwoWay {
 
     fn advance(&mut self, driver: &mut Driver<'_>) {
         let now = driver.clock.now();
-        if self.heard && !std::mem::replace(&mut self.is_up, self.heard) {
+        if self.heard && !self.is_up {
+            self.is_up = true;
             self.lingering.is_up(driver);
         }
         // Nothing may have been read since long, and what follows is decided now.

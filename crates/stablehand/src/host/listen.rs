@@ -1,6 +1,6 @@
 //! The thread that listens at the control sockets of all sessions of this process.
 //!
-//! It waits for no caller: one that is slow, or says nothing, keeps nobody else from being heard.
+//! It never blocks on a caller, so a slow or silent caller does not delay the others.
 
 use super::socket::{PATIENCE, reply_to};
 use crate::control::Control;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// So many callers are heard at a time; the others wait to be accepted.
 const MOST_CALLERS: usize = 64;
 
-/// How long nobody is accepted after that failed: too many files are open.
+/// How long the thread waits after `accept` failed: the process has too many open files.
 const RECOVERY: Duration = Duration::from_millis(100);
 
 /// The longest request: a prompt with images.
@@ -84,7 +84,7 @@ impl Doors {
     }
 }
 
-/// Somebody who has not said everything yet.
+/// A connection whose request has not arrived in full.
 struct Caller {
     stream: UnixStream,
     to: Arc<Door>,
@@ -107,7 +107,7 @@ fn listen(mut woken: &UnixStream) {
         wait(woken, &open, &callers);
         let _nothing_more = woken.read(&mut [0; 64]);
         callers.retain_mut(|caller| {
-            // Whoever calls a session that is over has no request.
+            // A session that is over takes no requests.
             open.iter().any(|door| Arc::ptr_eq(door, &caller.to)) && caller.has_more_to_say()
         });
         for door in &open {
@@ -171,7 +171,7 @@ impl Caller {
         self.said.extend_from_slice(new);
         if new.is_empty() || new.contains(&b'\n') {
             if let Some(reply) = reply_to(&self.said, &self.to.control) {
-                // It is short: there is room for it, or nobody who wants it.
+                // A reply is short and fits into the socket, unless the caller has left.
                 let _gone = self.stream.write_all(&reply);
             }
             return false;

@@ -1,4 +1,5 @@
-//! Group commit: `fdatasync` on one thread for each disk, so that a slow disk slows nobody else.
+//! Group commit: `fdatasync` on one thread for each disk, so that a slow disk delays neither the
+//! session nor the logs on other disks.
 
 use nix::unistd::fdatasync;
 use std::collections::HashMap;
@@ -101,7 +102,7 @@ impl Disk {
         let thread = std::thread::Builder::new().name("log-sync".into()).stack_size(64 << 10);
         queue.has_thread = thread.spawn(move || disk.run()).is_ok();
         if !queue.has_thread {
-            // The system gives us no thread, so whoever writes waits.
+            // The system gives us no thread, so the writer of the log syncs and waits.
             let waiting = std::mem::take(&mut queue.waiting);
             drop(queue);
             sync(waiting);
