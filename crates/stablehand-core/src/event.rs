@@ -354,6 +354,9 @@ pub enum Unrecognized {
     Torn,
     /// JSON of a type that the dialect does not know.
     UnknownType,
+    /// A known line in which one word, such as the type of a part or a status, is not known. What
+    /// the rest of the line says is told beside it.
+    UnknownValue,
     /// A known type without what makes it one.
     BadShape,
     /// JSON, but not an object.

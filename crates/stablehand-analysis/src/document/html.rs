@@ -90,7 +90,7 @@ fn entry_of(number: usize, entry: &HistoryEntry, out: &mut String) {
                 let class = match todo.status {
                     TodoStatus::Completed => "done",
                     TodoStatus::InProgress => "now",
-                    TodoStatus::Pending | TodoStatus::Cancelled => "",
+                    TodoStatus::Pending | TodoStatus::Cancelled | TodoStatus::Unknown => "",
                 };
                 let mark = wording::mark(todo.status);
                 let _infallible = write!(

@@ -116,6 +116,7 @@ pub(super) fn mark(status: TodoStatus) -> &'static str {
         TodoStatus::InProgress => "in work",
         TodoStatus::Completed => "done",
         TodoStatus::Cancelled => "given up",
+        TodoStatus::Unknown => "unknown",
     }
 }
 

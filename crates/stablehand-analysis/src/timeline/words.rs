@@ -160,5 +160,6 @@ pub(super) fn tick(status: TodoStatus) -> char {
         TodoStatus::InProgress => '▶',
         TodoStatus::Completed => '☑',
         TodoStatus::Cancelled => '☒',
+        TodoStatus::Unknown => '?',
     }
 }

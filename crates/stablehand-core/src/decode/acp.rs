@@ -10,6 +10,7 @@
 mod calls;
 mod content;
 mod dialect;
+mod draft;
 mod question;
 mod relay;
 mod request;
@@ -18,10 +19,7 @@ mod speak;
 
 use super::Depth;
 use super::kit::{self, Objects, Stream, failed, first};
-use crate::event::{
-    EventKind, FailureKind, Item, ItemBody, NoticeLevel, TextRole, Todo, TodoStatus, Tokens,
-    TurnEnd, Usage,
-};
+use crate::event::{EventKind, FailureKind, NoticeLevel, TextRole, Todo, Tokens, TurnEnd, Usage};
 use crate::json::{Object, Value};
 use crate::line::Line;
 use calls::Calls;
@@ -52,6 +50,13 @@ pub struct AcpDecoder {
     /// What the session has cost so far, and what it had at the end of the last turn.
     cost: Option<f64>,
     cost_before: f64,
+    /// The most tokens that the context held in this turn.
+    context: u64,
+    /// Any answer came: what is told before the first one is of a session that is on already.
+    has_answer: bool,
+    /// The agent's id of the message that was told last in pieces.
+    #[serde(with = "crate::saved::bytes")]
+    chunked: Vec<u8>,
     /// The last prompt of ours that was answered.
     answered: u64,
     /// What a client of the agent's asked, where we hear it, and has no answer to.
@@ -116,6 +121,7 @@ impl Objects for AcpDecoder {
                 None => self.notification(method, params, depth, line, out),
             };
         }
+        self.has_answer = true;
         if let Some(error) = get("error") {
             self.stream.last_type.set("error");
             return self.error(id, error, depth, out);
@@ -172,6 +178,11 @@ impl AcpDecoder {
         };
         let kind = calls::word(update, "sessionUpdate");
         self.stream.last_type.join(b"session/update", kind);
+        if !self.is_live && !self.has_answer {
+            // The recording begins in the middle of a session.
+            self.is_live = true;
+            self.name_session(session.and_then(Value::string), out);
+        }
         if !self.is_live {
             // Of whoever loads a session for himself we see no answer that names it.
             let is_plain = matches!(
@@ -186,40 +197,63 @@ impl AcpDecoder {
         match kind {
             b"agent_message_chunk" => self.chunk(TextRole::Message, update, depth, out),
             b"agent_thought_chunk" => self.chunk(TextRole::Reasoning, update, depth, out),
+            b"agent_message" => self.whole(TextRole::Message, update, depth, out),
+            b"agent_thought" => self.whole(TextRole::Reasoning, update, depth, out),
             b"tool_call" | b"tool_call_update" => {
                 self.stream.model_acts(out);
                 self.stream.close_texts(out);
                 self.calls.of_session(session);
-                self.calls.told(update, &mut self.stream.ids, depth, out);
+                self.calls.told(update, &mut self.stream.ids, depth, line, out);
             }
-            b"plan" => {
-                self.stream.model_acts(out);
-                self.stream.close_texts(out);
-                let todos = match depth {
-                    Depth::Skim => Vec::new(),
-                    Depth::Full => todos(update),
-                };
-                let body = ItemBody::Plan { todos, text: None };
-                let item = Item { id: self.stream.ids.next(), body };
-                out.push(EventKind::ItemCompleted { item });
+            b"tool_call_content_chunk" => {
+                self.calls.of_session(session);
+                self.calls.chunk(update, depth, out);
             }
+            b"plan" => self.plan(todos(update), None, depth, out),
+            b"plan_update" => self.plan_update(update, depth, line, out),
+            b"plan_removed" => {
+                self.stream.notice(NoticeLevel::Info, "a plan was removed".to_owned(), out);
+            }
+            b"state_update" => self.state(update, depth, line, out),
             b"usage_update" => self.used(update, out),
             b"notice" => {
                 let level = match calls::word(update, "severity") {
                     b"error" => NoticeLevel::Error,
                     b"warning" | b"warn" => NoticeLevel::Warning,
-                    _ => NoticeLevel::Info,
+                    b"info" | b"" => NoticeLevel::Info,
+                    other => {
+                        kit::unknown_value("severity", other, line, out);
+                        NoticeLevel::Warning
+                    }
                 };
-                let text = first(update, &["message", "text", "title"]).unwrap_or_default();
+                let mut text = first(update, &["message", "text", "title"]).unwrap_or_default();
+                if let Some(more) = first(update, &["description"]) {
+                    text = format!("{text}: {more}");
+                }
                 self.stream.notice(level, text, out);
             }
             b"compaction" | b"compaction_update" => {
-                let word = String::from_utf8_lossy(calls::word(update, "status"));
-                let text = format!("the context is summed up {word}").trim_end().to_owned();
-                self.stream.notice(NoticeLevel::Info, text, out);
+                let word = calls::word(update, "status");
+                let error = first(update, &["error"]).map(|error| format!(": {error}"));
+                let (level, how) = match word {
+                    b"failed" => (NoticeLevel::Warning, "failed"),
+                    b"cancelled" => (NoticeLevel::Warning, "was cancelled"),
+                    b"completed" => (NoticeLevel::Info, "is complete"),
+                    _ => (NoticeLevel::Info, "began"),
+                };
+                if !matches!(word, b"" | b"in_progress" | b"failed" | b"cancelled" | b"completed") {
+                    kit::unknown_value("status", word, line, out);
+                }
+                let text = format!("compaction of the context {how}{}", error.unwrap_or_default());
+                self.stream.notice(level, text, out);
             }
             // What was asked comes back; whoever asked knows it.
-            b"user_message_chunk" | b"available_commands_update" | b"compaction_summary_chunk" => {}
+            b"user_message_chunk"
+            | b"user_message"
+            | b"available_commands_update"
+            | b"compaction_summary_chunk"
+            | b"terminal_update"
+            | b"terminal_output_chunk" => {}
             b"current_mode_update" | b"config_option_update" | b"session_info_update" => {
                 self.settings(kind, update);
             }
@@ -230,6 +264,10 @@ impl AcpDecoder {
 
     fn chunk(&mut self, role: TextRole, update: Value<'_>, depth: Depth, out: &mut Vec<EventKind>) {
         let Some(content) = update.get("content") else { return };
+        if let Some(id) = update.get("messageId") {
+            self.chunked.clear();
+            self.chunked.extend_from_slice(id.raw());
+        }
         if let Some(text) = content.get("text") {
             // One tells as a message what came of our wish for a mode, before anything was asked.
             if !self.stream.in_turn && text.raw().starts_with(b"\"[MODE_UPDATE]") {
@@ -252,14 +290,19 @@ impl AcpDecoder {
         }
     }
 
+    /// What the session costs so far, and how many tokens its context holds. Each request sends the
+    /// context, so the turn used at least that many; the end of the turn tells the sum.
     fn used(&mut self, update: Value<'_>, out: &mut Vec<EventKind>) {
         let cost = update.get("cost");
         let in_dollars =
             cost.and_then(|cost| cost.get("currency")).is_none_or(|it| it.is_str("USD"));
         let amount = cost.and_then(|cost| cost.get("amount")).and_then(Value::f64);
-        if let Some(amount) = amount.filter(|amount| amount.is_finite() && in_dollars) {
-            self.cost = Some(amount);
-            let tokens = Tokens { cost_usd: Some(amount - self.cost_before), ..Tokens::default() };
+        self.cost = amount.filter(|amount| amount.is_finite() && in_dollars).or(self.cost);
+        let held = update.get("used").and_then(Value::u64).unwrap_or(0);
+        self.context = self.context.max(held);
+        let cost_usd = self.cost.map(|cost| cost - self.cost_before);
+        if self.context > 0 || cost_usd.is_some() {
+            let tokens = Tokens { input: self.context, cost_usd, ..Tokens::default() };
             out.push(EventKind::UsageUpdated { usage: Usage::Turn(tokens) });
         }
     }
@@ -280,7 +323,7 @@ impl AcpDecoder {
                 self.stream.close_texts(out);
                 let about = params.get("toolCall").unwrap_or(Value::new(b"{}"));
                 self.calls.of_session(params.get("sessionId"));
-                let tool = self.calls.asked(about, &mut self.stream.ids, depth, out);
+                let tool = self.calls.asked(about, &mut self.stream.ids, depth, line, out);
                 out.push(question::permission(id, params, tool));
             }
             b"elicitation/create" => out.push(question::elicitation(id, params)),
@@ -342,15 +385,7 @@ impl AcpDecoder {
         }
         if let Some(stop) = stop {
             self.is_live = true;
-            let end = match stop {
-                b"end_turn" => TurnEnd::Done,
-                b"max_tokens" | b"max_turn_requests" => TurnEnd::Limit,
-                b"refusal" => TurnEnd::Refused,
-                b"cancelled" => TurnEnd::Cancelled,
-                other => {
-                    failed(None, format!("the turn stopped: {}", String::from_utf8_lossy(other)))
-                }
-            };
+            let end = end_of(stop);
             if self.overheard.iter().any(|(_, wish)| matches!(wish, Wish::Turn(_))) {
                 // A client may have turns of several sessions on; they are one until the last ends.
                 if let Some(Wish::Turn(session)) = wish {
@@ -428,7 +463,9 @@ impl AcpDecoder {
     ) {
         let cost = self.cost.map(|cost| cost - self.cost_before);
         self.cost_before = self.cost.unwrap_or(self.cost_before);
-        let tokens = match (tokens, cost) {
+        let context = std::mem::take(&mut self.context);
+        let sent = Some(Tokens { input: context, ..Tokens::default() }).filter(|_| context > 0);
+        let tokens = match (tokens.or(sent), cost) {
             (None, None) => None,
             (tokens, cost) => Some(Tokens { cost_usd: cost, ..tokens.unwrap_or_default() }),
         };
@@ -442,6 +479,17 @@ impl AcpDecoder {
         let agent = if self.agent.is_empty() { "acp" } else { &self.agent };
         let (version, model) = (self.version.clone(), self.model.clone());
         self.stream.name_session_as(agent, id.unwrap_or_default(), version, model, out);
+    }
+}
+
+/// What the protocol's word for the end of a turn means.
+fn end_of(stop: &[u8]) -> TurnEnd {
+    match stop {
+        b"end_turn" => TurnEnd::Done,
+        b"max_tokens" | b"max_turn_requests" => TurnEnd::Limit,
+        b"refusal" => TurnEnd::Refused,
+        b"cancelled" => TurnEnd::Cancelled,
+        other => failed(None, format!("the turn stopped: {}", String::from_utf8_lossy(other))),
     }
 }
 
@@ -491,12 +539,7 @@ fn todos(update: Value<'_>) -> Vec<Todo> {
     let entries = update.get("entries").into_iter().flat_map(Value::elements);
     let todo = |entry: Value<'_>| Todo {
         text: first(entry, &["content"]).unwrap_or_default(),
-        status: match calls::word(entry, "status") {
-            b"in_progress" => TodoStatus::InProgress,
-            b"completed" => TodoStatus::Completed,
-            b"cancelled" => TodoStatus::Cancelled,
-            _ => TodoStatus::Pending,
-        },
+        status: kit::todo_status(entry),
     };
     entries.map(todo).collect()
 }

@@ -19,6 +19,7 @@ mod hook;
 mod outcome;
 mod proposal;
 mod speak;
+mod spent;
 mod system;
 mod table;
 mod text;
@@ -26,7 +27,7 @@ mod tools;
 mod transcript;
 
 use super::failure::failure_of;
-use super::kit::LineType;
+use super::kit::{self, LineType};
 use super::{Decode, Depth};
 use crate::event::{EventKind, Item, ItemBody, NoticeLevel, TextRole, TurnEnd, Unrecognized};
 use crate::id::{CallId, SessionId};
@@ -41,6 +42,7 @@ use fields::Fields;
 use hook::ClaudeHooks;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
+use spent::Spent;
 use system::Told;
 use text::{Ids, Sink, Texts};
 use transcript::ClaudeTranscript;
@@ -76,6 +78,10 @@ pub struct ClaudeDecoder {
     error: Option<RequestError>,
     /// The running total of the cost.
     cost: f64,
+    spent: Spent,
+    /// A word of the line at hand that is not known, and what it stands for.
+    #[serde(skip)]
+    strange: Option<(&'static str, Vec<u8>)>,
     #[serde(skip)]
     last_type: LineType,
     /// Text of the block at hand; kept to be used again.
@@ -131,6 +137,8 @@ impl ClaudeDecoder {
             interrupted: false,
             error: None,
             cost: 0.0,
+            spent: Spent::default(),
+            strange: None,
             last_type: LineType::default(),
             scratch: Vec::new(),
         }
@@ -164,12 +172,14 @@ impl ClaudeDecoder {
         let fields = Fields::read(object, line.part == Part::First);
         self.name_session(&fields, out);
         match fields.kind {
-            b"stream_event" => self.stream_event(&fields, depth, out),
+            b"stream_event" => self.stream_event(&fields, line, depth, out),
             b"assistant" => {
                 self.last_type.set("assistant");
                 if !self.assistant(&fields, depth, out) {
                     unrecognized(Unrecognized::BadShape, line.bytes, out);
                 }
+                let id = fields.message.and_then(|message| Message::read(Some(message)).id);
+                out.extend(self.spent.line(fields.message, id));
             }
             b"user" => {
                 self.last_type.set("user");
@@ -197,7 +207,8 @@ impl ClaudeDecoder {
             }
             b"control_response" => {
                 self.last_type.set("control_response");
-                self.tell(control::response(&fields), out);
+                let told = control::response(&fields);
+                self.tell(told, out);
             }
             b"control_cancel_request" => {
                 self.last_type.set("control_cancel_request");
@@ -216,6 +227,9 @@ impl ClaudeDecoder {
                     (None, _) => unrecognized(Unrecognized::Oversized, line.bytes, out),
                 }
             }
+        }
+        if let Some((what, word)) = self.strange.take() {
+            kit::unknown_value(what, &word, line, out);
         }
     }
 
@@ -255,16 +269,23 @@ impl ClaudeDecoder {
         }
     }
 
-    fn stream_event(&mut self, fields: &Fields<'_, '_>, depth: Depth, out: &mut Vec<EventKind>) {
+    fn stream_event(
+        &mut self,
+        fields: &Fields<'_, '_>,
+        line: &Line<'_>,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) {
         let event = fields.event.unwrap_or(Value::new(b"{}"));
         let mut kind: &[u8] = b"";
         let mut index = 0;
-        let mut held = None;
+        let (mut held, mut used) = (None, None);
         for (key, value) in event.members() {
             match key {
                 b"type" => kind = value.raw_str().unwrap_or_default(),
                 b"index" => index = value.u64().unwrap_or(0),
-                b"delta" | b"content_block" => held = Some(value),
+                b"delta" | b"content_block" | b"message" | b"error" => held = Some(value),
+                b"usage" => used = Some(value),
                 _ => {}
             }
         }
@@ -275,6 +296,9 @@ impl ClaudeDecoder {
         match kind {
             b"message_start" => {
                 self.turn_is_on(out);
+                if let Some(message) = held {
+                    self.spent.begins(message);
+                }
                 self.texts.again(&mut Sink { ids: &mut self.ids, depth, out });
             }
             b"content_block_start" | b"content_block_delta" => {
@@ -284,7 +308,15 @@ impl ClaudeDecoder {
             }
             b"content_block_stop" => self.texts.stop(),
             b"message_stop" => self.texts.message_ended(),
-            _ => {}
+            b"message_delta" => out.extend(used.and_then(|used| self.spent.grows(used))),
+            b"error" => {
+                let words = held.and_then(|error| tools::first(error, &["message", "type"]));
+                let text = words.unwrap_or_else(|| excerpt(line.bytes, EXCERPT));
+                self.notice(NoticeLevel::Warning, format!("the model's stream: {text}"), out);
+            }
+            // Qwen Code tells its goal in the stream, and tells none.
+            b"ping" | b"goal_state" => {}
+            other => self.strange = Some(("stream event", other.to_vec())),
         }
     }
 
@@ -293,7 +325,7 @@ impl ClaudeDecoder {
         let role = match block.kind {
             b"text_delta" | b"text" => TextRole::Message,
             b"thinking_delta" | b"thinking" => TextRole::Reasoning,
-            _ => return,
+            kind => return self.check_block(kind),
         };
         self.scratch.clear();
         if block.text.is_some_and(|text| text.append_to(&mut self.scratch)) {
@@ -317,6 +349,9 @@ impl ClaudeDecoder {
             || flavor::says_something(fields.get("error"));
         self.turn_is_on(out);
         for block in message.blocks() {
+            if block.begins_call() || block.ends_call() {
+                self.check_block(block.kind);
+            }
             if block.begins_call() {
                 let mut sink = Sink { ids: &mut self.ids, depth, out };
                 if fields.parent.is_none() {
@@ -333,7 +368,10 @@ impl ClaudeDecoder {
             let role = match block.kind {
                 b"text" => TextRole::Message,
                 b"thinking" => TextRole::Reasoning,
-                _ => continue, // Redacted thinking, pictures: nothing to read.
+                kind => {
+                    self.check_block(kind);
+                    continue;
+                }
             };
             let Some(text) = block.text.filter(|text| text.raw() != b"\"\"") else {
                 continue;
@@ -362,6 +400,13 @@ impl ClaudeDecoder {
             self.scratch.shrink_to(SCRATCH);
         }
         fields.message.is_some()
+    }
+
+    /// Remembers the type of a block, or of a piece of one, that is not known.
+    fn check_block(&mut self, kind: &[u8]) {
+        if !block::is_known(kind) {
+            self.strange = Some(("content block", kind.to_vec()));
+        }
     }
 
     /// The words of a sub-agent are output of the call that it works for.
@@ -396,6 +441,9 @@ impl ClaudeDecoder {
                 self.texts.boundary(&mut sink);
             }
             for block in message.blocks().filter(Block::ends_call) {
+                if !block::is_known(block.kind) {
+                    self.strange = Some(("content block", block.kind.to_vec()));
+                }
                 self.calls.completed(self.flavor, &block, beside, &mut sink);
             }
             return true;
@@ -404,9 +452,12 @@ impl ClaudeDecoder {
             return true; // The task of a sub-agent, which its call has.
         }
         let mut words = Vec::new();
-        for text in message.blocks().filter_map(|block| block.text) {
-            self.take_text(text);
-            words.extend_from_slice(&self.scratch);
+        for block in message.blocks() {
+            self.check_block(block.kind);
+            if let Some(text) = block.text {
+                self.take_text(text);
+                words.extend_from_slice(&self.scratch);
+            }
         }
         let text = String::from_utf8_lossy(&words);
         if text.starts_with("[Request interrupted by user") {
@@ -466,6 +517,13 @@ impl ClaudeDecoder {
             self.calls.broken_off(&mut sink);
         }
         self.interrupted = false;
+        self.spent.clear();
+        if !ending::is_known(fields.subtype) {
+            self.strange = Some(("subtype", fields.subtype.to_vec()));
+        }
+        if let Some(why) = ending::limit(fields, &end) {
+            self.notice(NoticeLevel::Warning, why, out);
+        }
         let text = match (depth, &end) {
             // The words of a failure are in its message.
             (Depth::Skim, _) | (_, TurnEnd::Failed { .. }) => None,
@@ -493,6 +551,13 @@ impl ClaudeDecoder {
         match told {
             Told::Nothing => {}
             Told::Notice(level, text) => self.notice(level, text, out),
+            Told::Event(event) => out.push(event),
+            Told::Strange { what, word, text } => {
+                self.strange = Some((what, word));
+                if let Some(text) = text {
+                    self.notice(NoticeLevel::Info, text, out);
+                }
+            }
         }
     }
 

@@ -7,6 +7,7 @@
 //! thread, over all its runs.
 
 mod app;
+mod asides;
 mod calls;
 mod dialect;
 mod question;
@@ -118,10 +119,7 @@ impl CodexDecoder {
             }
             _ => {
                 self.last_type.truncate(words(kind).len());
-                // Newer versions tell more about what is known; nothing hangs on it.
-                if !is_family(kind, &["thread.", "turn.", "item."]) {
-                    unknown(line, out);
-                }
+                unknown(line, out);
             }
         }
     }
@@ -142,6 +140,7 @@ impl CodexDecoder {
         self.last_type.push(b'/');
         let word = if wire.kind == Kind::Unknown { words(wire.word).as_bytes() } else { wire.word };
         self.last_type.extend_from_slice(word);
+        wire.tell_unknown(line, out);
         self.thread.item(phase, &wire, /* is_foreign */ false, depth, out);
     }
 }
@@ -149,10 +148,6 @@ impl CodexDecoder {
 /// The name of a type as text; a line is UTF-8 unless it was cut.
 fn words(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
-}
-
-fn is_family(kind: &[u8], families: &[&str]) -> bool {
-    families.iter().any(|family| kind.starts_with(family.as_bytes()))
 }
 
 /// A line that is not a JSON object; an error in plain words has a meaning all the same.

@@ -1,11 +1,11 @@
 //! GitHub Copilot CLI's `--output-format json`.
 //!
 //! Owned here: which line is which and how a turn ends. Lines are `{type,data,…}` in families
-//! (`session.`, `assistant.`, `tool.`, …), most of them about the program itself and of no
-//! interest; a new one of a known family is one more of those. Only the last line, `result`, has no
-//! `data`, names the session, and is missing after an interrupt. Tools are in `tools`, texts, which
-//! come in pieces and then whole, in `text`.
+//! (`session.`, `assistant.`, `tool.`, …), most of them about the program itself (`asides`). Only the
+//! last line, `result`, has no `data`, names the session, and is missing after an interrupt. Tools are
+//! in `tools`, texts, which come in pieces and then whole, in `text`.
 
+mod asides;
 mod dialect;
 mod text;
 mod tools;
@@ -13,7 +13,7 @@ mod tools;
 use super::Depth;
 use super::kit::{self, About, Objects, Stream};
 use crate::event::{
-    EventKind, FailureKind, NoticeLevel, Outcome, TextRole, Tokens, TurnEnd, Usage,
+    EventKind, FailureKind, Item, ItemBody, NoticeLevel, Outcome, TextRole, Tokens, TurnEnd, Usage,
 };
 use crate::json::{Object, Value};
 use crate::line::Line;
@@ -71,6 +71,18 @@ impl Objects for CopilotDecoder {
                 self.whole(TextRole::Reasoning, data, "reasoningId", depth, out);
             }
             b"tool.shell_output" => self.tool_output(data, depth, out),
+            b"user_input.requested" | b"elicitation.requested" | b"exit_plan_mode.requested" => {
+                let plan = data.get("planContent").and_then(Value::string);
+                if let Some(text) = plan.map(|text| Some(text).filter(|_| depth == Depth::Full)) {
+                    let body = ItemBody::Plan { todos: Vec::new(), text };
+                    let item = Item { id: self.stream.ids.next(), body };
+                    out.push(EventKind::ItemCompleted { item });
+                }
+                out.push(asides::question(data));
+            }
+            b"user_input.completed" | b"elicitation.completed" | b"exit_plan_mode.completed" => {
+                out.push(asides::answer(data));
+            }
             b"tool.execution_start" => match tools::begin(data) {
                 Some(tool) => self.stream.call(tool, out),
                 None => kit::bad_shape(line, out),
@@ -103,8 +115,14 @@ impl Objects for CopilotDecoder {
                 self.end_turn(TurnEnd::Cancelled, None, out);
             }
             b"result" => self.result(object, out),
-            _ if is_of_known_family(kind) => {}
-            _ => self.stream.unknown(kind, line, out),
+            _ => match asides::read(kind, data) {
+                Some(None) => {}
+                Some(Some((level, text))) => {
+                    self.stream.close_texts(out);
+                    self.stream.notice(level, text, out);
+                }
+                None => self.stream.unknown(kind, line, out),
+            },
         }
     }
 }
@@ -287,35 +305,6 @@ fn failed(failure: FailureKind, message: &str) -> TurnEnd {
 
 fn is(data: Value<'_>, key: &str, word: &str) -> bool {
     data.get(key).is_some_and(|value| value.is_str(word))
-}
-
-/// Whether a type that is not read is one of those that tell about the program itself.
-fn is_of_known_family(kind: &[u8]) -> bool {
-    const FAMILIES: &[&str] = &[
-        "session",
-        "assistant",
-        "model",
-        "tool",
-        "user",
-        "agent",
-        "subagent",
-        "hook",
-        "system",
-        "skill",
-        "permission",
-        "command",
-        "mcp",
-        "external_tool",
-        "pending_messages",
-        "abort",
-        "user_input",
-        "elicitation",
-        "exit_plan_mode",
-        "sampling",
-        "capabilities",
-    ];
-    let family = kind.split(|b| *b == b'.').next().unwrap_or_default();
-    FAMILIES.iter().any(|known| known.as_bytes() == family)
 }
 
 #[cfg(test)]

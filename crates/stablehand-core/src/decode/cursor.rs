@@ -17,13 +17,13 @@ mod text;
 mod tools;
 
 use super::failure::failure_of;
-use super::kit::LineType;
+use super::kit::{self, LineType};
 use super::{Decode, Depth};
 use crate::event::{
     EventKind, FailureKind, Item, ItemBody, NoticeLevel, TextRole, Tokens, TurnEnd, Unrecognized,
     Usage,
 };
-use crate::id::{SessionId, digest64};
+use crate::id::{CallId, SessionId, digest64};
 use crate::json::{self, Object, Scan, Value};
 use crate::line::{Line, Part};
 use crate::text::{excerpt, plain};
@@ -126,6 +126,9 @@ impl CursorDecoder {
                 self.reasoning.close(TextRole::Reasoning, out);
             }
             (b"thinking", _) => {
+                if !matches!(subtype, b"delta" | b"") {
+                    kit::unknown_value("subtype", subtype, line, out);
+                }
                 self.last_type.set("thinking/delta");
                 if let Some(text) = fields.text.or_else(|| fields.get("content")) {
                     self.thinking(text, depth, out);
@@ -163,6 +166,9 @@ impl CursorDecoder {
             }
             (b"result" | b"result.error", _) => {
                 self.last_type.join(b"result", subtype);
+                if !is_known_end(subtype) {
+                    kit::unknown_value("subtype", subtype, line, out);
+                }
                 self.result(&fields, kind == b"result", subtype, depth, out);
             }
             (b"error", _) => {
@@ -320,7 +326,7 @@ impl CursorDecoder {
                 }
                 out.push(EventKind::ApprovalRequested {
                     id: question.id,
-                    call: None,
+                    call: question.call.map(CallId),
                     what: question.what,
                     options: question.options,
                     tool: None,
@@ -465,6 +471,24 @@ impl CursorDecoder {
         };
         unrecognized(why, bytes, out);
     }
+}
+
+fn is_known_end(subtype: &[u8]) -> bool {
+    const KNOWN: &[&[u8]] = &[
+        b"success",
+        b"error",
+        b"",
+        b"cancelled",
+        b"canceled",
+        b"aborted",
+        b"interrupted",
+        b"refusal",
+        b"refused",
+        b"error_max_turns",
+        b"max_turns",
+        b"error_during_execution",
+    ];
+    KNOWN.contains(&subtype)
 }
 
 /// `^(stdout|stderr)\s*[:=]?\s*`, which some wrappers put before each line.

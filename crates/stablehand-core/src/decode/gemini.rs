@@ -62,12 +62,12 @@ impl Objects for GeminiDecoder {
             self.stream.name_session("gemini", id, &about, out);
         }
         match fields.kind.and_then(Value::raw_str).unwrap_or_default() {
-            b"message" => self.message(&fields, depth, out),
+            b"message" => self.message(&fields, line, depth, out),
             b"tool_use" => self.tool_use(&fields, line, out),
             b"tool_result" => self.tool_result(&fields, line, depth, out),
             b"init" => self.stream.last_type.set("init"),
-            b"error" => self.error(&fields, out),
-            b"result" => self.result(&fields, out),
+            b"error" => self.error(&fields, line, out),
+            b"result" => self.result(&fields, line, out),
             kind => self.stream.unknown(kind, line, out),
         }
     }
@@ -75,7 +75,13 @@ impl Objects for GeminiDecoder {
 
 impl GeminiDecoder {
     #[inline]
-    fn message(&mut self, fields: &Fields<'_>, depth: Depth, out: &mut Vec<EventKind>) {
+    fn message(
+        &mut self,
+        fields: &Fields<'_>,
+        line: &Line<'_>,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) {
         let role = fields.role.and_then(Value::raw_str).unwrap_or_default();
         let content = fields.content.unwrap_or(Value::new(b"\"\""));
         match role {
@@ -97,6 +103,9 @@ impl GeminiDecoder {
                 }
             }
             _ => {
+                if !matches!(role, b"assistant" | b"model" | b"") {
+                    kit::unknown_value("role", role, line, out);
+                }
                 self.stream.last_type.set("message/assistant");
                 let is_piece = fields.delta.and_then(Value::bool) == Some(true);
                 if !is_piece {
@@ -138,6 +147,8 @@ impl GeminiDecoder {
         if id.is_empty() {
             return kit::bad_shape(line, out);
         }
+        let status = fields.status.and_then(Value::raw_str).unwrap_or_default();
+        tell_unknown_status(status, line, out);
         self.answered = true;
         self.stream.model_acts(out);
         self.stream.close_texts(out);
@@ -152,7 +163,7 @@ impl GeminiDecoder {
     }
 
     /// An error that does not end the turn by itself; its result follows.
-    fn error(&mut self, fields: &Fields<'_>, out: &mut Vec<EventKind>) {
+    fn error(&mut self, fields: &Fields<'_>, line: &Line<'_>, out: &mut Vec<EventKind>) {
         let severity = fields.severity.and_then(Value::raw_str).unwrap_or_default();
         self.stream.last_type.join(b"error", severity);
         let text = fields.words().unwrap_or_else(|| "the agent reports an error".to_owned());
@@ -161,6 +172,9 @@ impl GeminiDecoder {
             b"warning" => NoticeLevel::Warning,
             b"info" => NoticeLevel::Info,
             _ => {
+                if !matches!(severity, b"error" | b"") {
+                    kit::unknown_value("severity", severity, line, out);
+                }
                 self.error = Some(text.clone());
                 NoticeLevel::Error
             }
@@ -169,9 +183,10 @@ impl GeminiDecoder {
         self.stream.notice(level, text, out);
     }
 
-    fn result(&mut self, fields: &Fields<'_>, out: &mut Vec<EventKind>) {
+    fn result(&mut self, fields: &Fields<'_>, line: &Line<'_>, out: &mut Vec<EventKind>) {
         let status = fields.status.and_then(Value::raw_str).unwrap_or_default();
         self.stream.last_type.join(b"result", status);
+        tell_unknown_status(status, line, out);
         let error = self.error.take();
         let limited = std::mem::take(&mut self.limited);
         let end = match status {
@@ -186,6 +201,12 @@ impl GeminiDecoder {
         };
         let duration_ms = fields.stats.and_then(|stats| stats.get("duration_ms")?.u64());
         self.stream.end_turn(end, fields.stats.and_then(usage), duration_ms, out);
+    }
+}
+
+fn tell_unknown_status(status: &[u8], line: &Line<'_>, out: &mut Vec<EventKind>) {
+    if !matches!(status, b"success" | b"error" | b"cancelled" | b"canceled" | b"aborted" | b"") {
+        kit::unknown_value("status", status, line, out);
     }
 }
 

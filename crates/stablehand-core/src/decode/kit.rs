@@ -13,7 +13,7 @@ mod text;
 
 pub(super) use calls::{Calls, tool};
 pub(super) use input::{
-    Given, Reads, Row, cut, digest_of, first, given, mix, row, row_of, says_nothing,
+    Given, Reads, Row, cut, digest_of, first, given, mix, row, row_of, says_nothing, todo_status,
 };
 pub(super) use name::LineType;
 pub(super) use text::{Ids, OpenText, body};
@@ -343,6 +343,15 @@ pub(super) fn bad_shape(line: &Line<'_>, out: &mut Vec<EventKind>) {
 /// Something that was not understood, with its beginning.
 pub(super) fn unrecognized(why: Unrecognized, bytes: &[u8], out: &mut Vec<EventKind>) {
     out.push(EventKind::Unrecognized { why, excerpt: excerpt(bytes, EXCERPT) });
+}
+
+/// A word in a known line that the dialect does not know; `what` says what it stands for. The rest of
+/// the line is read as far as it can be.
+#[cold]
+pub(super) fn unknown_value(what: &str, word: &[u8], line: &Line<'_>, out: &mut Vec<EventKind>) {
+    let word = excerpt(word, EXCERPT);
+    let excerpt = format!("{what} `{word}` in {}", excerpt(line.bytes, EXCERPT));
+    out.push(EventKind::Unrecognized { why: Unrecognized::UnknownValue, excerpt });
 }
 
 /// A failed turn, by the agent's words and the HTTP status where one is known. Words come first:

@@ -88,12 +88,12 @@ impl Objects for OpenCodeDecoder {
 }
 
 impl OpenCodeDecoder {
-    /// Whether a part comes for the first time.
-    fn is_new(&mut self, id: Option<Value<'_>>) -> bool {
+    /// Whether a part comes for the first time. Calls of one part are told apart by their own ids.
+    fn is_new(&mut self, id: Option<Value<'_>>, call: &str) -> bool {
         let Some(id) = id.and_then(Value::raw_str).filter(|id| !id.is_empty()) else {
             return true;
         };
-        let id = digest64(id);
+        let id = kit::mix(digest64(id), digest64(call.as_bytes()));
         if self.told.contains(&id) {
             return false;
         }
@@ -124,7 +124,7 @@ impl OpenCodeDecoder {
                 }
             }
         }
-        let Some(text) = text.filter(|_| self.is_new(id)) else {
+        let Some(text) = text.filter(|_| self.is_new(id, "")) else {
             return;
         };
         self.failed = None;
@@ -147,7 +147,7 @@ impl OpenCodeDecoder {
             return kit::bad_shape(line, out);
         }
         let is_over = !matches!(part.status(), b"pending" | b"running");
-        if is_over && !self.is_new(part.id) {
+        if is_over && !self.is_new(part.id, &id) {
             return;
         }
         self.acts(out);
@@ -210,7 +210,10 @@ impl OpenCodeDecoder {
             (b"length", None) => TurnEnd::Limit,
             (b"content-filter", None) => TurnEnd::Refused,
             (b"error", None) => kit::failed(None, "the model's answer broke off".to_owned()),
-            _ => TurnEnd::Done,
+            (b"stop" | b"other", None) => TurnEnd::Done,
+            (other, None) => {
+                kit::failed(None, format!("the turn stopped: {}", String::from_utf8_lossy(other)))
+            }
         };
         self.end_turn(end, out);
     }

@@ -85,6 +85,7 @@ impl Summary {
                     Unrecognized::Noise => self.totals.noise += 1,
                     Unrecognized::Torn => self.totals.torn += 1,
                     Unrecognized::UnknownType
+                    | Unrecognized::UnknownValue
                     | Unrecognized::BadShape
                     | Unrecognized::NotAnObject
                     | Unrecognized::Oversized => self.totals.unrecognized += 1,

@@ -111,6 +111,8 @@ pub enum TodoStatus {
     Completed,
     /// Given up.
     Cancelled,
+    /// The agent used a word that is not known.
+    Unknown,
 }
 
 /// A tool call.

@@ -4,7 +4,11 @@
 
 mod events;
 mod hooks;
+mod lines;
 mod log;
+mod loss;
+mod mutation;
+mod recordings;
 mod redact;
 mod replay;
 #[cfg(feature = "schema")]

@@ -1,75 +1,13 @@
 //! Every recording, replayed: nothing unrecognized, tools paired, the text that the agent states.
 //!
-//! Our own recordings are in `fixtures/`; those of other projects may not be copied and are read
-//! where they lie, if they are there. A recording `x.ndjson` may have an `x.expect.json` beside it:
-//! the part of the summary that it must have.
+//! A recording `x.ndjson` may have an `x.expect.json` beside it: the part of the summary that it must
+//! have.
 
+use crate::recordings::{self, Replay, agents_side, read, replay};
 use serde_json::Value;
-use stablehand_core::decode::{Summary, Totals};
 use stablehand_core::event::{EventKind, ItemBody, TextRole};
-use stablehand_core::{Depth, Dialect, LineSplitter, json};
-use std::path::{Path, PathBuf};
-
-#[expect(clippy::disallowed_methods, reason = "core does no I/O; its tests read recordings")]
-fn read(path: &Path) -> Vec<u8> {
-    std::fs::read(path).unwrap()
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn recordings(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    let mut found: Vec<PathBuf> = entries
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|ext| ext == "ndjson"))
-        .collect();
-    found.sort();
-    found
-}
-
-struct Replay {
-    totals: Totals,
-    events: Vec<EventKind>,
-}
-
-/// Decodes bytes that come `chunk` at a time.
-fn replay(dialect: Dialect, bytes: &[u8], chunk: usize, depth: Depth) -> Replay {
-    let mut splitter = LineSplitter::default();
-    let mut decoder = dialect.decoder();
-    let mut summary = Summary::default();
-    let mut events = Vec::new();
-    let mut take = |line: stablehand_core::Line<'_>| {
-        let mut new = Vec::new();
-        decoder.line(&line, &json::scan(line.bytes), depth, &mut new);
-        summary.push(&line, &new);
-        events.extend(new);
-    };
-    for piece in bytes.chunks(chunk) {
-        let mut rest = piece;
-        while !rest.is_empty() {
-            let space = splitter.space();
-            let n = rest.len().min(space.len());
-            space[..n].copy_from_slice(&rest[..n]);
-            splitter.filled(n);
-            rest = &rest[n..];
-            while let Some(line) = splitter.next() {
-                take(line);
-            }
-        }
-    }
-    while let Some(line) = splitter.finish() {
-        take(line);
-    }
-    let mut last = Vec::new();
-    decoder.finish(depth, &mut last);
-    summary.events(&last);
-    events.extend(last);
-    Replay { totals: summary.finish(), events }
-}
+use stablehand_core::{Depth, Dialect};
+use std::path::Path;
 
 /// The text for the user of each turn, by pieces and by whole messages, and what the agent states.
 fn texts(events: &[EventKind]) -> Vec<(String, String, Option<String>)> {
@@ -93,6 +31,11 @@ fn texts(events: &[EventKind]) -> Vec<(String, String, Option<String>)> {
         }
     }
     turns
+}
+
+#[expect(clippy::disallowed_methods, reason = "the expectations are files")]
+fn write(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap();
 }
 
 /// How much is asked of a recording.
@@ -136,29 +79,14 @@ fn check(dialect: Dialect, path: &Path, strict: Strict) {
         assert_eq!(totals.tools.opened, totals.tools.closed, "{name}");
     }
     let expect = path.with_extension("expect.json");
+    if strict == Strict::Expected && std::env::var_os("UPDATE").is_some() {
+        write(&expect, &(serde_json::to_string_pretty(&totals).unwrap() + "\n"));
+    }
     if expect.exists() {
         let expect: Value = serde_json::from_slice(&read(&expect)).unwrap();
         let totals = serde_json::to_value(&totals).unwrap();
         assert_has(&totals, &expect, &name.to_string());
     }
-}
-
-/// Of traffic that was recorded in both directions, `{"dir":"a2c","msg":…}`, what the agent wrote.
-fn agents_side(bytes: Vec<u8>) -> Vec<u8> {
-    let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let is_traffic = |line: &Value| line.get("t").is_some() && line.get("dir").is_some();
-    if !serde_json::from_slice(first).is_ok_and(|line| is_traffic(&line)) {
-        return bytes;
-    }
-    let mut side = Vec::new();
-    for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        let line: Value = serde_json::from_slice(line).unwrap();
-        if line["dir"] == "a2c" {
-            side.extend_from_slice(line["msg"].to_string().as_bytes());
-            side.push(b'\n');
-        }
-    }
-    side
 }
 
 /// Whether `whole` has everything that `part` has.
@@ -174,20 +102,10 @@ fn assert_has(whole: &Value, part: &Value, name: &str) {
     }
 }
 
-/// Where the recordings of real runs of a dialect lie. The two-way protocol of an agent has a
-/// folder within the agent's.
-fn real_runs(dialect: Dialect) -> PathBuf {
-    let folder = match dialect {
-        Dialect::CodexApp => "codex/app-server",
-        other => other.name(),
-    };
-    root().join("../shared/fixtures").join(folder)
-}
-
 #[test]
 fn our_recordings_decode_as_expected() {
     for dialect in Dialect::ALL {
-        for path in recordings(&root().join("fixtures").join(dialect.name())) {
+        for path in recordings::own(*dialect) {
             check(*dialect, &path, Strict::Expected);
         }
     }
@@ -201,7 +119,7 @@ fn recordings_of_real_runs_decode_without_remainder() {
             Dialect::Cursor => Strict::Whole,
             _ => Strict::Understood,
         };
-        for path in recordings(&real_runs(*dialect)) {
+        for path in recordings::real_runs(*dialect) {
             check(*dialect, &path, strict);
         }
     }
@@ -209,7 +127,22 @@ fn recordings_of_real_runs_decode_without_remainder() {
 
 #[test]
 fn single_lines_decode_without_remainder() {
-    for path in recordings(&root().join("../shared/fixtures/cursor/lines")) {
+    for path in recordings::single_lines() {
         check(Dialect::Cursor, &path, Strict::Whole);
+    }
+}
+
+#[test]
+fn example_streams_of_documents_decode_with_their_tools_paired() {
+    for path in recordings::documents() {
+        let totals = replay(Dialect::Cursor, &read(&path), 4096, Depth::Full).totals;
+        let name = path.display();
+        assert_eq!(totals.unrecognized, 0, "{name}: {totals:?}");
+        // One line of one page is not JSON, as it is printed there.
+        let is_page = path.ends_with("output-format-page.ndjson");
+        assert_eq!(totals.noise, u64::from(is_page), "{name}: {totals:?}");
+        assert_eq!(totals.tools.unpaired, 0, "{name}: {totals:?}");
+        assert_eq!(totals.tools.opened, totals.tools.closed, "{name}: {totals:?}");
+        assert!(totals.tools.opened > 0, "{name}: {totals:?}");
     }
 }

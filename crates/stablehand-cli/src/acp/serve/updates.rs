@@ -366,7 +366,10 @@ fn part(event: &Event, id: ItemId, text: &str) -> ContentChunk {
 fn plan(todos: &[Todo]) -> SessionUpdate {
     let entry = |todo: &Todo| {
         let (text, status) = match todo.status {
-            TodoStatus::Pending => (todo.text.clone(), PlanEntryStatus::Pending),
+            // The protocol has no word for a state that is not known.
+            TodoStatus::Pending | TodoStatus::Unknown => {
+                (todo.text.clone(), PlanEntryStatus::Pending)
+            }
             TodoStatus::InProgress => (todo.text.clone(), PlanEntryStatus::InProgress),
             TodoStatus::Completed => (todo.text.clone(), PlanEntryStatus::Completed),
             // The protocol has no word for what was given up.

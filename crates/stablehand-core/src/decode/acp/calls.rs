@@ -4,11 +4,12 @@
 //! input was not known when it began is told again once it is.
 
 use super::super::Depth;
-use super::super::kit::{Given, Ids, Reads, cut, digest_of, given, mix, row, says_nothing};
+use super::super::kit::{self, Given, Ids, Reads, cut, digest_of, given, mix, row, says_nothing};
 use super::content;
 use crate::event::{EventKind, Item, ItemBody, Outcome, TextRole, Tool, ToolInput, ToolKind};
 use crate::id::{CallId, ItemId, digest64};
 use crate::json::Value;
+use crate::line::Line;
 use crate::wish::{Want, terminal_of};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -112,6 +113,20 @@ impl<'a> Wire<'a> {
         code.and_then(|code| i32::try_from(code).ok())
     }
 
+    /// Tells of a kind or a status that is not known.
+    fn tell_unknown(&self, line: &Line<'_>, out: &mut Vec<EventKind>) {
+        if kind(self.kind).is_none() {
+            kit::unknown_value("kind of tool", self.kind, line, out);
+        }
+        let is_known = matches!(
+            self.status,
+            b"" | b"pending" | b"in_progress" | b"completed" | b"failed" | b"cancelled"
+        );
+        if !is_known {
+            kit::unknown_value("status", self.status, line, out);
+        }
+    }
+
     fn first_location(&self) -> Option<String> {
         self.locations?.elements().next()?.get("path")?.string()
     }
@@ -139,9 +154,11 @@ impl Calls {
         update: Value<'_>,
         ids: &mut Ids,
         depth: Depth,
+        line: &Line<'_>,
         out: &mut Vec<EventKind>,
     ) {
         let wire = Wire::read(update);
+        wire.tell_unknown(line, out);
         let is_over = matches!(wire.status, b"completed" | b"failed" | b"cancelled");
         let at = self.announce(&wire, ids, out);
         let Some(call) = self.open.get_mut(at) else { return };
@@ -157,9 +174,11 @@ impl Calls {
         about: Value<'_>,
         ids: &mut Ids,
         depth: Depth,
+        line: &Line<'_>,
         out: &mut Vec<EventKind>,
     ) -> Option<Box<Tool>> {
         let wire = Wire::read(about);
+        wire.tell_unknown(line, out);
         wire.id?;
         let at = self.announce(&wire, ids, out);
         let mut tool = self.open.get(at)?.tool.clone();
@@ -169,6 +188,21 @@ impl Calls {
             tool.diff = Some(diff);
         }
         Some(tool)
+    }
+
+    /// A piece of what an open call shows.
+    pub(super) fn chunk(&mut self, update: Value<'_>, depth: Depth, out: &mut Vec<EventKind>) {
+        let id = Wire::read(update).id();
+        let is_it = |call: &&mut Call| call.session == self.session && call.tool.call.0 == id;
+        let Some(call) = self.open.iter_mut().find(is_it) else { return };
+        if let Some(content) = update.get("content") {
+            let inner = content.get("content").unwrap_or(content);
+            let text = match inner.get("text").and_then(Value::cut_str) {
+                Some(text) => text,
+                None => content::named(inner),
+            };
+            call.grow(text, depth, out);
+        }
     }
 
     /// Opens the call, or adds what is new about it; its place.
@@ -291,7 +325,7 @@ impl Call {
         }
         let tool = &mut *self.tool;
         if !wire.kind.is_empty() {
-            tool.tool_kind = kind(wire.kind);
+            tool.tool_kind = kind(wire.kind).unwrap_or(ToolKind::Other);
         }
         if let Some(name) = wire.name() {
             tool.name = name;
@@ -301,8 +335,11 @@ impl Call {
         let mut is_news = false;
         let input = wire.input.filter(|input| input.members().next().is_some());
         if let Some(input) = input {
-            let Given { input: read, timeout_ms, background, digest } =
-                given(&tool.name, row("", tool.tool_kind, reads(tool.tool_kind)), Some(input));
+            let Given { input: read, timeout_ms, background, digest } = given(
+                &tool.name,
+                row("", tool.tool_kind, reads(tool.tool_kind, input)),
+                Some(input),
+            );
             let read = with_argv(read, input);
             if !says_nothing(&read) {
                 is_news = std::mem::take(&mut self.is_guessed);
@@ -337,16 +374,18 @@ impl Call {
         }
     }
 
+    /// Passes on a piece of its output.
+    fn grow(&mut self, text: String, depth: Depth, out: &mut Vec<EventKind>) {
+        let text = if depth == Depth::Skim { String::new() } else { text };
+        let room = MOST_PIECES.saturating_sub(self.pieces.len());
+        self.pieces.push_str(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
+        out.push(EventKind::ItemDelta { id: self.item, role: TextRole::ToolOutput, text });
+    }
+
     /// Passes on what is new of what it shows.
     fn show(&mut self, wire: &Wire<'_>, depth: Depth, out: &mut Vec<EventKind>) {
         if let Some(piece) = wire.piece() {
-            let text = match depth {
-                Depth::Skim => String::new(),
-                Depth::Full => piece.string().unwrap_or_default(),
-            };
-            let room = MOST_PIECES.saturating_sub(self.pieces.len());
-            self.pieces.push_str(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
-            out.push(EventKind::ItemDelta { id: self.item, role: TextRole::ToolOutput, text });
+            self.grow(piece.string().unwrap_or_default(), depth, out);
         }
         let Some(text) = wire.content.map(content::text).filter(|text| !text.is_empty()) else {
             return;
@@ -404,9 +443,9 @@ pub(super) fn begun(id: String, item: ItemId) -> Tool {
     Tool::new(CallId(call), "", ToolKind::Other, ToolInput::Other { summary: String::new() })
 }
 
-/// The protocol's words for kinds are ours.
-fn kind(word: &[u8]) -> ToolKind {
-    match word {
+/// The protocol's words for kinds are ours; `None` for one that is not known.
+fn kind(word: &[u8]) -> Option<ToolKind> {
+    Some(match word {
         b"read" => ToolKind::Read,
         b"edit" => ToolKind::Edit,
         b"delete" => ToolKind::Delete,
@@ -416,12 +455,17 @@ fn kind(word: &[u8]) -> ToolKind {
         b"think" => ToolKind::Think,
         b"fetch" => ToolKind::Fetch,
         b"switch_mode" => ToolKind::SwitchMode,
-        _ => ToolKind::Other,
-    }
+        b"other" | b"" => ToolKind::Other,
+        _ => return None,
+    })
 }
 
-fn reads(kind: ToolKind) -> Reads {
+/// How what a tool of that kind is given is read. A fetch that has a query and no address is a search.
+fn reads(kind: ToolKind, input: Value<'_>) -> Reads {
     match kind {
+        ToolKind::Fetch if input.get("url").is_none() && input.get("query").is_some() => {
+            Reads::Query
+        }
         ToolKind::Execute => Reads::Command,
         ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move => Reads::Path,
         ToolKind::Search => Reads::Query,

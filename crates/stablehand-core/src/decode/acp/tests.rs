@@ -2,7 +2,7 @@
 
 use super::super::kit::testing::*;
 use super::*;
-use crate::event::{Outcome, Tool, ToolInput, ToolKind, Unrecognized};
+use crate::event::{ItemBody, Outcome, TodoStatus, Tool, ToolInput, ToolKind, Unrecognized};
 use crate::id::SessionId;
 use crate::json::{Scan, scan};
 use crate::speak::{Access, Answer, Opening, Speak};
@@ -290,7 +290,9 @@ fn everything_else_that_the_protocol_knows() {
         update(r#"{"sessionUpdate":"current_mode_update","currentModeId":"plan"}"#),
         update(r#"{"sessionUpdate":"config_option_update","configOptions":[]}"#),
         update(r#"{"sessionUpdate":"session_info_update","title":"t"}"#),
-        update(r#"{"sessionUpdate":"usage_update","used":1,"size":2}"#),
+        update(r#"{"sessionUpdate":"usage_update","used":0,"size":2}"#),
+        update(r#"{"sessionUpdate":"terminal_update","terminalId":"t"}"#),
+        update(r#"{"sessionUpdate":"state_update","state":"requires_action"}"#),
         chunk("user_message_chunk", "what I said"),
         r#"{"jsonrpc":"2.0","method":"_auth/status_update","params":{}}"#.to_owned(),
         r#"{"jsonrpc":"2.0","id":1,"method":"fs/read_text_file","params":{}}"#.to_owned(),
@@ -331,6 +333,86 @@ fn everything_else_that_the_protocol_knows() {
             "{line}: {events:?}"
         );
     }
+}
+
+/// The events of lines that follow the beginning of a session, by name.
+fn told(lines: &[&str]) -> Vec<&'static str> {
+    names(&in_session(lines))
+}
+
+#[test]
+fn drafts_of_the_protocol_are_read() {
+    let plan = |plan: &str| update(&format!(r#"{{"sessionUpdate":"plan_update","plan":{plan}}}"#));
+    let items =
+        plan(r#"{"type":"items","planId":"p","entries":[{"content":"a","status":"pending"}]}"#);
+    let events = in_session(&[&items]);
+    let [ItemBody::Plan { todos, .. }] = &bodies(&events)[..] else { panic!("{events:?}") };
+    assert_eq!((todos[0].status, todos[0].text.as_str()), (TodoStatus::Pending, "a"));
+    let events = in_session(&[&plan(r##"{"type":"markdown","planId":"p","content":"# A"}"##)]);
+    assert!(matches!(bodies(&events)[..], [ItemBody::Plan { text: Some(it), .. }] if it == "# A"));
+    assert_eq!(told(&[&plan(r#"{"type":"song"}"#)]), ["unrecognized"]);
+    let removed = update(r#"{"sessionUpdate":"plan_removed","planId":"p"}"#);
+    assert_eq!(told(&[&removed]), ["item.completed"]);
+    // Version 2: a message may come whole after its pieces, and the state ends the turn.
+    let piece = update(
+        r#"{"sessionUpdate":"agent_message_chunk","messageId":"m","content":{"type":"text","text":"hay"}}"#,
+    );
+    let whole = |id: &str| {
+        update(&format!(
+            r#"{{"sessionUpdate":"agent_message","messageId":"{id}","content":[{{"type":"text","text":"hay"}}]}}"#
+        ))
+    };
+    assert_eq!(said(&in_session(&[&piece, &whole("m")])), "hay");
+    assert_eq!(said(&in_session(&[&piece, &whole("n")])), "hayhay");
+    let idle = update(r#"{"sessionUpdate":"state_update","state":"idle","stopReason":"refusal"}"#);
+    let events = in_session(&[&piece, &idle]);
+    assert!(matches!(events.last(), Some(EventKind::TurnEnded { end: TurnEnd::Refused, .. })));
+    let shown = update(
+        r#"{"sessionUpdate":"tool_call_content_chunk","toolCallId":"c1","content":{"type":"content","content":{"type":"text","text":"out"}}}"#,
+    );
+    let call = call(r#""title":"x","kind":"think""#);
+    assert_eq!(told(&[&call, &shown])[2..], ["item.delta"]);
+}
+
+#[test]
+fn a_recording_that_begins_in_the_middle_of_a_session_is_news() {
+    let events = decode(&[&chunk("agent_message_chunk", "hay"), &stop("end_turn")]);
+    assert_eq!(names(&events)[..2], ["session.started", "turn.started"]);
+    assert_eq!(said(&events), "hay");
+    // What comes between an answer and the beginning of a session is its past.
+    let events = decode(&[HELLO, &chunk("agent_message_chunk", "hay")]);
+    assert_eq!(said(&events), "");
+}
+
+#[test]
+fn a_search_in_the_web_is_a_search() {
+    let search = |input: &str| {
+        let call = call(&format!(r#""title":"Search","kind":"fetch","rawInput":{input}"#));
+        tool_of(&[call, more(r#""status":"completed""#)]).input
+    };
+    let query = ToolInput::Query { query: "hay".into(), path: None };
+    assert_eq!(search(r#"{"query":"hay"}"#), query);
+    assert_eq!(search(r#"{"url":"http://x"}"#), ToolInput::Url { url: "http://x".into() });
+}
+
+#[test]
+fn a_run_that_is_cut_has_the_usage_that_was_told() {
+    let used = update(
+        r#"{"sessionUpdate":"usage_update","used":900,"size":2000,"cost":{"amount":0.5,"currency":"USD"}}"#,
+    );
+    let expected = Tokens { input: 900, cost_usd: Some(0.5), ..Tokens::default() };
+    let usage = Usage::Turn(expected);
+    assert_eq!(in_session(&[&used]), [EventKind::UsageUpdated { usage }]);
+}
+
+#[test]
+fn words_that_are_not_known_are_told_beside_the_call() {
+    let events = in_session(&[&call(r#""title":"x","kind":"sing","status":"humming""#)]);
+    let strange = |event: &&EventKind| {
+        matches!(event, EventKind::Unrecognized { why: Unrecognized::UnknownValue, .. })
+    };
+    assert_eq!(events.iter().filter(strange).count(), 2, "{events:?}");
+    assert!(names(&events).contains(&"item.started"));
 }
 
 #[test]

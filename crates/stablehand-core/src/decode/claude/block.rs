@@ -65,6 +65,42 @@ impl<'a> Block<'a> {
     }
 }
 
+/// Returns true for the type of a block, or of a piece of one, that is known.
+pub(super) fn is_known(kind: &[u8]) -> bool {
+    const KNOWN: &[&str] = &[
+        "text",
+        "thinking",
+        "tool_use",
+        "tool_result",
+        "redacted_thinking",
+        "image",
+        "document",
+        "search_result",
+        "text_delta",
+        "thinking_delta",
+        "input_json_delta",
+        "signature_delta",
+        "citations_delta",
+        "compaction",
+        "compaction_delta",
+        "container_upload",
+        "connector_text",
+        "connector_text_delta",
+        "tool_reference",
+        "server_tool_use",
+        "mcp_tool_use",
+        "mcp_tool_result",
+        "web_search_tool_result",
+        "web_fetch_tool_result",
+        "code_execution_tool_result",
+        "bash_code_execution_tool_result",
+        "text_editor_code_execution_tool_result",
+        "tool_search_tool_result",
+        "advisor_tool_result",
+    ];
+    KNOWN.iter().any(|known| known.as_bytes() == kind)
+}
+
 /// A message: who it is, and its blocks.
 #[derive(Debug, Default)]
 pub(super) struct Message<'a> {

@@ -88,8 +88,10 @@ pub(super) fn request(
 /// An answer to a request of ours: only a refusal is worth a word.
 pub(super) fn response(fields: &Fields<'_, '_>) -> Told {
     let response = fields.get("response").unwrap_or(Value::new(b"{}"));
-    if !response.get("subtype").is_some_and(|subtype| subtype.is_str("error")) {
-        return Told::Nothing;
+    match response.get("subtype").and_then(Value::raw_str).unwrap_or_default() {
+        b"success" | b"" => return Told::Nothing,
+        b"error" => {}
+        other => return Told::Strange { what: "subtype", word: other.to_vec(), text: None },
     }
     let error = response.get("error");
     let words = error.and_then(|error| error.string().or_else(|| first(error, &["message"])));

@@ -67,6 +67,29 @@ pub(super) fn turn_end(
     TurnEnd::Failed { failure, message: cut(message) }
 }
 
+/// Returns true if a result of that kind is known.
+pub(super) fn is_known(subtype: &[u8]) -> bool {
+    const KNOWN: &[&[u8]] = &[
+        b"success",
+        b"",
+        b"error",
+        b"error_during_execution",
+        b"error_max_turns",
+        b"error_max_budget_usd",
+        b"error_max_structured_output_retries",
+    ];
+    KNOWN.contains(&subtype)
+}
+
+/// The agent's words for the limit that ended the turn, which the end itself does not have.
+pub(super) fn limit(fields: &Fields<'_, '_>, end: &TurnEnd) -> Option<String> {
+    if *end != TurnEnd::Limit {
+        return None;
+    }
+    let errors: Vec<String> = fields.get("errors")?.elements().filter_map(Value::string).collect();
+    Some(errors.join("\n")).filter(|words| !words.is_empty())
+}
+
 /// The agent's words for what went wrong.
 fn message(fields: &Fields<'_, '_>, subtype: &[u8]) -> String {
     let said = fields.get("result").and_then(Value::cut_str).filter(|text| !text.is_empty());

@@ -4,6 +4,7 @@
 //! tool's own answer, an object, or a string for an error; `tool_result_meta` says who decided
 //! about a call that was not run. Older versions have only the words.
 
+use super::super::kit::diff;
 use super::block::Block;
 use super::tools::{DIGEST_BUDGET, cut, first, mix};
 use crate::event::{Outcome, ToolKind};
@@ -58,6 +59,9 @@ struct Detail<'a> {
     persisted: bool,
     path: Option<Value<'a>>,
     patch: Option<Value<'a>>,
+    /// A file was made, with this content; there is no patch of it.
+    is_create: bool,
+    content: Option<Value<'a>>,
 }
 
 impl<'a> Ending<'a> {
@@ -76,7 +80,10 @@ impl<'a> Ending<'a> {
             });
         let raw = block.content.map(Value::raw).unwrap_or_default();
         let raw = raw.get(..raw.len().min(DIGEST_BUDGET)).unwrap_or_default();
-        let failed = block.is_error == Some(true) || is_error_object(block.content);
+        let code = return_code(block.content);
+        let failed = block.is_error == Some(true)
+            || is_error_object(block.content)
+            || code.is_some_and(|code| code != 0);
         let mut ending = Ending {
             outcome: Outcome::Success,
             background: detail.background,
@@ -90,7 +97,9 @@ impl<'a> Ending<'a> {
         if failed || may_have_code {
             let words = words_of(block.content, LOOK);
             let not_run = told(meta, "non_execution_kind", "toolDenialKind").is_some();
-            ending.outcome = if failed {
+            ending.outcome = if let Some(code) = code.filter(|code| *code != 0) {
+                Outcome::Failure { exit_code: Some(code), message: Some(cut(words)) }
+            } else if failed {
                 ending.failure(&words, not_run, known)
             } else {
                 ending.of_command(&words, known)
@@ -167,8 +176,11 @@ impl<'a> Ending<'a> {
 
     /// What it changed, as a unified diff.
     pub(super) fn diff(&self) -> Option<String> {
-        let hunks = self.detail.patch?;
         let path = self.detail.path.and_then(Value::string).unwrap_or_default();
+        if let Some(text) = self.detail.content.filter(|_| self.detail.is_create) {
+            return diff::new_file(&path, &text.string()?);
+        }
+        let hunks = self.detail.patch?;
         let mut lines = Vec::new();
         for hunk in hunks.elements() {
             let number = |key| hunk.get(key).and_then(Value::u64).unwrap_or(0);
@@ -200,6 +212,8 @@ impl<'a> Detail<'a> {
                 b"persistedOutputPath" => read.persisted = true,
                 b"filePath" => read.path = Some(value),
                 b"structuredPatch" => read.patch = Some(value),
+                b"originalFile" => read.is_create = value.is_null(),
+                b"content" => read.content = Some(value),
                 _ => {}
             }
         }
@@ -253,10 +267,20 @@ fn words_of(content: Option<Value<'_>>, most: usize) -> String {
             break;
         }
     }
+    if words.is_empty() && content.is_object() {
+        let say = |key| content.get(key).and_then(Value::cut_str).unwrap_or_default();
+        words = say("stdout") + &say("stderr");
+    }
     if words.is_empty() {
         words = first(content, &["error_code", "message", "text"]).unwrap_or_default();
     }
     words
+}
+
+/// The exit code of a command that the model's service ran.
+fn return_code(content: Option<Value<'_>>) -> Option<i32> {
+    let code = content.filter(|content| content.is_object())?.get("return_code")?.i64()?;
+    i32::try_from(code).ok()
 }
 
 /// Whether a character begins at that byte.

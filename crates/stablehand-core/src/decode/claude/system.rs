@@ -13,6 +13,13 @@ use crate::json::Value;
 pub(super) enum Told {
     Nothing,
     Notice(NoticeLevel, String),
+    Event(EventKind),
+    /// A word that is not known, what it stands for, and what the line says beside it.
+    Strange {
+        what: &'static str,
+        word: Vec<u8>,
+        text: Option<String>,
+    },
 }
 
 /// Reads a `system` line that is neither the first line nor a retry nor a denial.
@@ -20,17 +27,76 @@ pub(super) fn system(fields: &Fields<'_, '_>) -> Told {
     let say = |key| fields.get(key).and_then(Value::string).filter(|text| !text.is_empty());
     match fields.subtype {
         // They tick, or they repeat what tools and turns say.
-        b"status"
-        | b"thinking_tokens"
+        b"thinking_tokens"
         | b"hook_started"
         | b"hook_progress"
         | b"task_started"
         | b"task_progress"
-        | b"task_updated"
         | b"files_persisted"
         | b"session_state_changed"
         | b"elicitation_complete"
         | b"commands_changed" => Told::Nothing,
+        b"status" => match say("compact_result").as_deref() {
+            Some("failed") => {
+                let why = say("compact_error").map(|why| format!(": {why}")).unwrap_or_default();
+                Told::Notice(NoticeLevel::Warning, format!("compaction failed{why}"))
+            }
+            None | Some("success") => Told::Nothing,
+            Some(other) => strange("compact_result", other),
+        },
+        b"task_updated" => task_updated(fields),
+        b"session_writes_lost" => {
+            let lost = fields.get("lost").into_iter().flat_map(Value::elements);
+            let lost: Vec<String> = lost.filter_map(Value::string).collect();
+            let code = say("error_code").unwrap_or_default();
+            let text = format!("the agent could not write its {} ({code})", lost.join(" and "));
+            Told::Notice(NoticeLevel::Error, text)
+        }
+        b"worker_shutting_down" => {
+            let why = say("reason").map(|why| format!(": {why}")).unwrap_or_default();
+            Told::Notice(NoticeLevel::Warning, format!("the agent is shutting down{why}"))
+        }
+        b"informational" => {
+            let level = match say("level").as_deref() {
+                Some("warning") => NoticeLevel::Warning,
+                None | Some("info" | "notice" | "suggestion") => NoticeLevel::Info,
+                Some(other) => {
+                    let (what, word) = ("level", other.as_bytes().to_vec());
+                    return Told::Strange { what, word, text: fields.words() };
+                }
+            };
+            Told::Notice(level, fields.words().unwrap_or_default())
+        }
+        b"plugin_install" => match say("status").as_deref() {
+            Some("failed") => {
+                let (name, why) = (say("name"), say("error"));
+                let text = format!(
+                    "plugin {} was not installed: {}",
+                    name.unwrap_or_default(),
+                    why.unwrap_or_default()
+                );
+                Told::Notice(NoticeLevel::Warning, text)
+            }
+            None | Some("started" | "installed" | "completed") => Told::Nothing,
+            Some(other) => strange("status of a plugin", other),
+        },
+        b"memory_recall" => {
+            let memories = fields.get("memories").into_iter().flat_map(Value::elements);
+            let paths: Vec<String> = memories.filter_map(|it| first(it, &["path"])).collect();
+            Told::Notice(NoticeLevel::Info, format!("recalled {}", paths.join(", ")))
+        }
+        b"control_request_progress" => match say("status").as_deref() {
+            Some("api_retry") => Told::Event(retry(fields)),
+            None | Some("started") => Told::Nothing,
+            Some(other) => strange("status of a request", other),
+        },
+        b"model_refusal_no_fallback" | b"model_refusal_fallback" | b"mirror_error" => {
+            Told::Notice(NoticeLevel::Warning, fields.words().unwrap_or_default())
+        }
+        b"notification" | b"local_command_output" => match fields.words() {
+            Some(words) => Told::Notice(NoticeLevel::Info, words),
+            None => Told::Nothing,
+        },
         b"hook_response" => hook(fields),
         b"compact_boundary" => {
             let trigger = fields.get("compact_metadata").and_then(|it| first(it, &["trigger"]));
@@ -41,16 +107,31 @@ pub(super) fn system(fields: &Fields<'_, '_>) -> Told {
             let status = say("status").unwrap_or_else(|| "reported".to_owned());
             let about = say("summary").map(|about| format!(": {about}")).unwrap_or_default();
             let level = match status.as_str() {
-                "failed" => NoticeLevel::Warning,
-                _ => NoticeLevel::Info,
+                "completed" | "reported" => NoticeLevel::Info,
+                _ => NoticeLevel::Warning,
             };
             Told::Notice(level, format!("a background task {status}{about}"))
         }
-        subtype => match fields.words() {
-            Some(words) if subtype.ends_with(b"error") => Told::Notice(NoticeLevel::Warning, words),
-            Some(words) => Told::Notice(NoticeLevel::Info, words),
-            None => Told::Nothing,
-        },
+        subtype => Told::Strange { what: "subtype", word: subtype.to_vec(), text: fields.words() },
+    }
+}
+
+fn strange(what: &'static str, word: &str) -> Told {
+    Told::Strange { what, word: word.as_bytes().to_vec(), text: None }
+}
+
+/// A task in the background; only one that went wrong is worth a word.
+fn task_updated(fields: &Fields<'_, '_>) -> Told {
+    let patch = fields.get("patch");
+    let say = |key| patch.and_then(|patch| first(patch, &[key]));
+    match say("status").as_deref() {
+        Some(status @ ("failed" | "killed")) => {
+            let what = say("description").map(|what| format!(" ({what})")).unwrap_or_default();
+            let why = say("error").map(|why| format!(": {why}")).unwrap_or_default();
+            Told::Notice(NoticeLevel::Warning, format!("a background task {status}{what}{why}"))
+        }
+        None | Some("pending" | "running" | "completed" | "paused") => Told::Nothing,
+        Some(other) => strange("status of a task", other),
     }
 }
 
@@ -71,11 +152,29 @@ fn hook(fields: &Fields<'_, '_>) -> Told {
 /// Lines of other types that are no part of the conversation; `None` for a type that is not known.
 pub(super) fn aside(fields: &Fields<'_, '_>) -> Option<Told> {
     Some(match fields.kind {
-        b"tool_progress"
-        | b"tool_use_summary"
+        b"tool_progress" => match fields.get("subagent_retry").filter(|it| it.is_object()) {
+            Some(retry) => Told::Event(sub_agent_retry(retry)),
+            None => Told::Nothing,
+        },
+        b"conversation_reset" => {
+            let trigger = fields.get("trigger").and_then(Value::string);
+            let how = trigger.map(|trigger| format!(" ({trigger})")).unwrap_or_default();
+            Told::Notice(NoticeLevel::Info, format!("the conversation was reset{how}"))
+        }
+        b"active_goal" => {
+            let goal = fields.get("value").filter(|value| value.is_object());
+            match goal.and_then(|goal| first(goal, &["condition"])) {
+                Some(condition) => {
+                    let reason = goal.and_then(|goal| first(goal, &["last_reason"]));
+                    let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+                    Told::Notice(NoticeLevel::Info, format!("goal: {condition}{reason}"))
+                }
+                None => Told::Nothing,
+            }
+        }
+        b"tool_use_summary"
         | b"prompt_suggestion"
         | b"keep_alive"
-        | b"conversation_reset"
         | b"streamlined_text"
         | b"streamlined_tool_use_summary" => Told::Nothing,
         b"rate_limit_event" => {
@@ -100,6 +199,18 @@ pub(super) fn aside(fields: &Fields<'_, '_>) -> Option<Told> {
         },
         _ => return None,
     })
+}
+
+/// A request of a sub-agent that is made again.
+fn sub_agent_retry(retry: Value<'_>) -> EventKind {
+    let number = |key| retry.get(key).and_then(Value::u64);
+    let why = first(retry, &["error_category"]).unwrap_or_default();
+    let status = number("error_status").map(|status| format!(" ({status})")).unwrap_or_default();
+    let most = number("max_retries").map(|most| format!(", of {most}")).unwrap_or_default();
+    EventKind::RetryScheduled {
+        attempt: number("attempt").unwrap_or(0),
+        detail: Some(format!("of a sub-agent: {why}{status}{most}")),
+    }
 }
 
 /// `api_retry`, and `retry` of agents that count nothing.

@@ -4,6 +4,7 @@ use super::super::kit::testing::{decode_bytes, names};
 use super::*;
 use crate::event::{Outcome, Tool, ToolInput, ToolKind};
 
+mod asides;
 mod calls;
 mod properties;
 mod turns;
@@ -252,9 +253,13 @@ fn what_is_not_understood_says_why() {
         ("{\"type\":\"new\"}\n", &[U::UnknownType]),
         ("{\"type\":\"assistant\"}\n", &[U::BadShape]),
         ("{\"type\":\"user\"}\n", &[U::BadShape]),
-        // New members of a known family say little, or something in words.
-        ("{\"type\":\"system\",\"subtype\":\"new\"}\n", &[]),
-        ("{\"type\":\"stream_event\",\"event\":{\"type\":\"new\"}}\n", &[]),
+        // New members of a known family, and new words in known lines.
+        ("{\"type\":\"system\",\"subtype\":\"new\"}\n", &[U::UnknownValue]),
+        ("{\"type\":\"stream_event\",\"event\":{\"type\":\"new\"}}\n", &[U::UnknownValue]),
+        (
+            "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"new\"}]}}\n",
+            &[U::UnknownValue],
+        ),
         ("{\"type\":\"tool_progress\",\"tool_use_id\":\"t\"}\n", &[]),
         ("{\"type\":\"keep_alive\"}\n", &[]),
     ];

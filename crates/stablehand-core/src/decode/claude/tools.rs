@@ -2,9 +2,9 @@
 //!
 //! Which tool is of which kind is in `table`; how calls end in `outcome`.
 
-pub(super) use super::super::kit::{cut, first, mix};
+pub(super) use super::super::kit::{cut, first, mix, todo_status};
 use super::table::{Reads, Row, row_of};
-use crate::event::{Todo, TodoStatus, ToolInput, ToolKind};
+use crate::event::{Todo, ToolInput, ToolKind};
 use crate::id::digest64;
 use crate::json::Value;
 use crate::text::excerpt;
@@ -121,12 +121,7 @@ fn todos(list: Value<'_>) -> Vec<Todo> {
     list.elements()
         .map(|todo| Todo {
             text: first(todo, &["content", "text", "activeForm"]).unwrap_or_default(),
-            status: match todo.get("status").and_then(Value::raw_str) {
-                Some(b"in_progress") => TodoStatus::InProgress,
-                Some(b"completed") => TodoStatus::Completed,
-                Some(b"cancelled") => TodoStatus::Cancelled,
-                _ => TodoStatus::Pending,
-            },
+            status: todo_status(todo),
         })
         .collect()
 }

@@ -326,6 +326,9 @@ impl ClaudeTranscript {
                 self.decoder.tell(told, &mut kinds);
             }
         }
+        if self.decoder.strange.take().is_some() {
+            self.front.unknown(entry.line, out);
+        }
         self.front.tell(at, kinds, out);
     }
 

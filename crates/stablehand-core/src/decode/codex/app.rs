@@ -6,46 +6,21 @@
 //! agents that work for this one speak on the same stream under other thread ids: their calls and
 //! questions are told, their words and turns are not.
 
-use super::super::kit::member;
+use super::super::kit::{member, unknown_value};
 use super::super::{Decode, Depth};
+use super::asides::{self, Aside};
 use super::question;
 use super::speak::{THREAD, TURN};
 use super::text::Part as TextPart;
 use super::thread::{Phase, Thread, todos, usage};
 use super::trouble;
 use super::wire::{Wire, said};
-use super::{is_family, not_an_object, oversized, unknown, unrecognized, words};
+use super::{not_an_object, oversized, unknown, unrecognized, words};
 use crate::event::{EventKind, NoticeLevel, TextRole, TurnEnd, Unrecognized, Usage};
 use crate::json::{self, Object, Scan, Value};
 use crate::line::{Line, Part};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
-
-/// The first words of methods that are known; what is new among them is no reason for alarm.
-const FAMILIES: &[&str] = &[
-    "item/",
-    "thread/",
-    "turn/",
-    "account/",
-    "mcpServer/",
-    "model/",
-    "hook/",
-    "command/",
-    "process/",
-    "rawResponseItem/",
-    "remoteControl/",
-    "app/",
-    "skills/",
-    "plugin/",
-    "fs/",
-    "config",
-    "externalAgentConfig/",
-    "fuzzyFileSearch/",
-    "windows",
-    "review/",
-    "serverRequest/",
-    "codex/event/",
-];
 
 /// Reads what `codex app-server` writes.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -202,7 +177,7 @@ impl CodexAppDecoder {
                     self.thread.turn_announced();
                 }
             }
-            b"turn/completed" => self.turn_completed(params, depth, out),
+            b"turn/completed" => self.turn_completed(params, line, depth, out),
             b"turn/plan/updated" => {
                 if !self.thread.is_foreign(params.get("threadId")) {
                     let text = said(params.get("explanation"));
@@ -235,14 +210,22 @@ impl CodexAppDecoder {
                 self.thread.notice(NoticeLevel::Warning, text, out);
             }
             b"mcpServer/startupStatus/updated" => {
-                if params.get("status").is_some_and(|status| status.is_str("failed")) {
-                    let word = |key| said(params.get(key)).unwrap_or_default();
-                    let text = format!("{} did not start: {}", word("name"), word("error"));
-                    self.thread.notice(NoticeLevel::Warning, text, out);
+                let word = |key| said(params.get(key)).unwrap_or_default();
+                match params.get("status").and_then(Value::raw_str).unwrap_or_default() {
+                    b"failed" => {
+                        let text = format!("{} did not start: {}", word("name"), word("error"));
+                        self.thread.notice(NoticeLevel::Warning, text, out);
+                    }
+                    b"" | b"starting" | b"ready" | b"cancelled" => {}
+                    other => unknown_value("status of an MCP server", other, line, out),
                 }
             }
-            _ if is_family(method, FAMILIES) => {}
-            _ => unknown(line, out),
+            _ => match asides::read(method, params) {
+                Some(Aside::Nothing) => {}
+                Some(Aside::Session) => self.configured(params, out),
+                Some(Aside::Notice(level, text)) => self.thread.notice(level, text, out),
+                None => unknown(line, out),
+            },
         }
     }
 
@@ -272,11 +255,18 @@ impl CodexAppDecoder {
         wire.read(item);
         self.last_type.push('/');
         self.last_type.push_str(words(wire.word));
+        wire.tell_unknown(line, out);
         let is_foreign = self.thread.is_foreign(read.thread_id);
         self.thread.item(phase, &wire, is_foreign, depth, out);
     }
 
-    fn turn_completed(&mut self, params: Value<'_>, depth: Depth, out: &mut Vec<EventKind>) {
+    fn turn_completed(
+        &mut self,
+        params: Value<'_>,
+        line: &Line<'_>,
+        depth: Depth,
+        out: &mut Vec<EventKind>,
+    ) {
         if self.thread.is_foreign(params.get("threadId")) {
             return;
         }
@@ -287,6 +277,15 @@ impl CodexAppDecoder {
             b"interrupted" | b"cancelled" | b"aborted" => TurnEnd::Cancelled,
             _ => trouble::end(turn.get("error").filter(|error| !error.is_null())),
         };
+        if !matches!(status, b"completed" | b"interrupted" | b"cancelled" | b"aborted" | b"failed")
+        {
+            unknown_value("status of the turn", status, line, out);
+        }
+        for item in turn.get("items").into_iter().flat_map(Value::elements) {
+            let mut wire = Wire::default();
+            wire.read(item);
+            wire.tell_unknown(line, out);
+        }
         let text = match depth {
             Depth::Skim => None,
             Depth::Full => turn.get("items").and_then(last_message),
@@ -337,6 +336,13 @@ impl CodexAppDecoder {
         {
             self.name_thread(thread, result, out);
         }
+    }
+
+    /// `sessionConfigured` of older versions: the thread and its model.
+    fn configured(&mut self, params: Value<'_>, out: &mut Vec<EventKind>) {
+        let (version, model) = (self.version.clone(), said(params.get("model")));
+        let id = params.get("sessionId").filter(|_| !self.thread.is_named());
+        self.thread.named(id, version, model, said(params.get("cwd")), out);
     }
 
     /// Takes a thread for the one that we work in.

@@ -226,7 +226,7 @@ fn tools_are_told_apart() {
             ToolInput::SubAgent { description: "look".into() },
         ),
         (
-            r#""type":"brand_new","tool":"x","arguments":{"a":1},"status":"completed""#,
+            r#""type":"dynamic_tool_call","tool":"x","arguments":{"a":1},"status":"completed""#,
             ToolKind::Other,
             ToolInput::Other { summary: r#"{"a":1}"#.into() },
         ),
@@ -355,9 +355,12 @@ fn what_is_not_known_is_not_lost() {
         (r#"{"type":"item.completed"}"#, Some(Unrecognized::BadShape)),
         (r#"[1]"#, Some(Unrecognized::NotAnObject)),
         ("Reading additional input from stdin...", Some(Unrecognized::Noise)),
-        // New words for what is known.
-        (r#"{"type":"turn.paused"}"#, None),
-        (r#"{"type":"item.completed","item":{"id":"i","type":"brand_new"}}"#, None),
+        // New words beside what is known.
+        (r#"{"type":"turn.paused"}"#, Some(Unrecognized::UnknownType)),
+        (
+            r#"{"type":"item.completed","item":{"id":"i","type":"brand_new","tool":"x"}}"#,
+            Some(Unrecognized::UnknownValue),
+        ),
         ("", None),
     ];
     for (line, expected) in cases {

@@ -4,6 +4,7 @@
 //! business.
 
 use super::super::Depth;
+use super::super::kit::todo_status;
 use super::calls::Calls;
 use super::text::{self, Ids, Pen, Texts, Whole};
 use super::trouble::{attempt, cut, unpacked};
@@ -310,17 +311,10 @@ impl Thread {
 /// The entries of a list of things to do: `{text,completed}` or `{step,status}`.
 pub(super) fn todos(list: Option<Value<'_>>) -> Vec<Todo> {
     let todo = |todo: Value<'_>| {
-        let status = todo.get("status").and_then(Value::raw_str).unwrap_or_default();
         let is_done = todo.get("completed").and_then(Value::bool) == Some(true);
         Todo {
             text: said(todo.get("text").or_else(|| todo.get("step"))).unwrap_or_default(),
-            status: match status {
-                b"completed" | b"done" => TodoStatus::Completed,
-                b"in_progress" | b"inProgress" => TodoStatus::InProgress,
-                b"cancelled" => TodoStatus::Cancelled,
-                _ if is_done => TodoStatus::Completed,
-                _ => TodoStatus::Pending,
-            },
+            status: if is_done { TodoStatus::Completed } else { todo_status(todo) },
         }
     };
     list.into_iter().flat_map(Value::elements).map(todo).collect()

@@ -4,7 +4,10 @@
 //! `commandExecution`. Members are looked up in one pass, and a line that was cut is read as far as
 //! it goes.
 
+use super::super::kit::unknown_value;
+use crate::event::EventKind;
 use crate::json::{self, Value};
+use crate::line::Line;
 
 /// What sort of item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -175,6 +178,36 @@ impl<'a> Wire<'a> {
             _ => return,
         };
         *slot = Some(value);
+    }
+
+    /// Tells of a type or a status that is not known.
+    pub(super) fn tell_unknown(&self, line: &Line<'_>, out: &mut Vec<EventKind>) {
+        if self.kind == Kind::Unknown {
+            unknown_value("item of type", self.word, line, out);
+        }
+        let status = self.status.and_then(Value::raw_str).unwrap_or_default();
+        let is_known = matches!(
+            status,
+            b"" | b"in_progress"
+                | b"inProgress"
+                | b"pending"
+                | b"pending_init"
+                | b"running"
+                | b"completed"
+                | b"failed"
+                | b"error"
+                | b"errored"
+                | b"declined"
+                | b"rejected"
+                | b"interrupted"
+                | b"cancelled"
+                | b"canceled"
+                | b"aborted"
+        );
+        // An image's status is the word of the model's service.
+        if !is_known && self.kind != Kind::MakeImage {
+            unknown_value("status", status, line, out);
+        }
     }
 
     /// Whether an item of an unknown kind looks like a call.

@@ -268,10 +268,10 @@ fn retries_usage_and_questions_are_told() {
 }
 
 #[test]
-fn known_families_may_grow() {
+fn what_is_not_known_is_said() {
     use Unrecognized as U;
     let cases: &[(&str, &[U])] = &[
-        ("{\"type\":\"session.new_thing\",\"data\":{}}\n", &[]),
+        ("{\"type\":\"session.new_thing\",\"data\":{}}\n", &[U::UnknownType]),
         ("{\"type\":\"abort\",\"data\":{}}\n", &[]),
         ("{\"type\":\"new.thing\",\"data\":{}}\n", &[U::UnknownType]),
         ("{\"type\":\"tool.execution_start\",\"data\":{}}\n", &[U::BadShape]),

@@ -9,6 +9,8 @@ use crate::json::Value;
 #[derive(Debug)]
 pub(super) struct Question<'a> {
     pub(super) id: String,
+    /// The call that it is about, where it is about one.
+    pub(super) call: Option<String>,
     pub(super) what: String,
     pub(super) options: Vec<String>,
     /// The arguments of a plan that waits for approval: its text is nowhere else.
@@ -40,8 +42,10 @@ pub(super) fn request<'a>(kind: &str, query: Value<'a>) -> Question<'a> {
     if kind == "askQuestionInteractionQuery" {
         options = labels(args);
     }
+    let beside = named.and_then(|(_, body)| first(body, &["toolCallId"]));
     Question {
         id: id(query),
+        call: args.and_then(|args| first(args, &["toolCallId"])).or(beside),
         what: what.trim_end().to_owned(),
         options,
         plan: args.filter(|_| kind == "createPlanRequestQuery"),

@@ -3,10 +3,10 @@
 //! A tool call is an object whose one key that ends in `ToolCall` names the tool; other keys may
 //! stand before or behind it. Which tool is of which kind is in `table`; how they end in `outcome`.
 
-pub(super) use super::super::kit::{first, mix};
+pub(super) use super::super::kit::{first, mix, todo_status};
 use super::outcome::Ending;
 use super::table::{Reads, Row, row_of};
-use crate::event::{Todo, TodoStatus, ToolInput};
+use crate::event::{Todo, ToolInput};
 use crate::id::digest64;
 use crate::json::{self, Members, Scan, Value};
 use crate::text::excerpt;
@@ -334,17 +334,9 @@ fn mcp(args: Value<'_>) -> ToolInput {
 /// The entries of a list of things to do.
 pub(super) fn todos(list: Value<'_>) -> Vec<Todo> {
     list.elements()
-        .map(|todo| {
-            let status = todo.get("status").and_then(Value::str).unwrap_or_default();
-            Todo {
-                text: first(todo, &["content", "text", "title"]).unwrap_or_default(),
-                status: match status.trim_start_matches("TODO_STATUS_") {
-                    "IN_PROGRESS" | "in_progress" | "inProgress" => TodoStatus::InProgress,
-                    "COMPLETED" | "completed" | "done" => TodoStatus::Completed,
-                    "CANCELLED" | "cancelled" | "canceled" => TodoStatus::Cancelled,
-                    _ => TodoStatus::Pending,
-                },
-            }
+        .map(|todo| Todo {
+            text: first(todo, &["content", "text", "title"]).unwrap_or_default(),
+            status: todo_status(todo),
         })
         .collect()
 }

@@ -47,6 +47,11 @@ pub(in super::super) fn done(path: &str, edits: Option<&Value>) -> Option<String
     unified(path, &list.iter().filter_map(pair).collect::<Vec<_>>())
 }
 
+/// What making a file with this content has done.
+pub(in super::super) fn new_file(path: &str, content: &str) -> Option<String> {
+    unified(path, &[("", content)])
+}
+
 /// The replaced text and what replaces it.
 fn pair(edit: &Value) -> Option<(&str, &str)> {
     match (one_of(edit, OLD), one_of(edit, NEW)) {

@@ -197,19 +197,24 @@ fn todos(args: Value<'_>) -> Vec<Todo> {
         return text.lines().filter_map(markdown_todo).collect();
     }
     list.elements()
-        .map(|todo| {
-            let status = todo.get("status").and_then(Value::str).unwrap_or_default();
-            Todo {
-                text: first(todo, &["content", "description", "text", "title"]).unwrap_or_default(),
-                status: match &*status {
-                    "in_progress" | "inProgress" | "in-progress" => TodoStatus::InProgress,
-                    "completed" | "done" => TodoStatus::Completed,
-                    "cancelled" | "canceled" | "blocked" => TodoStatus::Cancelled,
-                    _ => TodoStatus::Pending,
-                },
-            }
+        .map(|todo| Todo {
+            text: first(todo, &["content", "description", "text", "title"]).unwrap_or_default(),
+            status: todo_status(todo),
         })
         .collect()
+}
+
+/// How far an entry of a list of things to do is, by its `status`; without one it is pending.
+pub(in super::super) fn todo_status(todo: Value<'_>) -> TodoStatus {
+    let word = todo.get("status").and_then(Value::str).unwrap_or_default();
+    let word = word.trim_start_matches("TODO_STATUS_").replace(['-', '_'], "");
+    match word.to_ascii_lowercase().as_str() {
+        "" | "pending" | "notstarted" | "todo" | "unspecified" => TodoStatus::Pending,
+        "inprogress" => TodoStatus::InProgress,
+        "completed" | "done" => TodoStatus::Completed,
+        "cancelled" | "canceled" | "blocked" => TodoStatus::Cancelled,
+        _ => TodoStatus::Unknown,
+    }
 }
 
 /// `- [x] text`

@@ -306,6 +306,9 @@ fn plans_notices_and_what_is_new() {
     let notices = [
         r#"{"method":"configWarning","params":{"summary":"odd","details":"x"}}"#,
         r#"{"method":"mcpServer/startupStatus/updated","params":{"name":"s","status":"failed","error":"e"}}"#,
+        r#"{"method":"autoApprovalReview/strictReviewRequired","params":{"threadId":"t"}}"#,
+        r#"{"method":"loginChatGptComplete","params":{"success":false,"error":"no"}}"#,
+        r#"{"method":"hook/completed","params":{"run":{"status":"failed","eventName":"stop"}}}"#,
         r#"{"id":9,"error":{"code":-32600,"message":"no such thread"}}"#,
         r#"{"method":"item/completed","params":{"item":{"type":"contextCompaction","id":"c"}}}"#,
     ];
@@ -315,14 +318,20 @@ fn plans_notices_and_what_is_new() {
     let quiet = [
         r#"{"method":"account/rateLimits/updated","params":{"rateLimits":{}}}"#,
         r#"{"method":"remoteControl/status/changed","params":{}}"#,
-        r#"{"method":"thread/brand/new","params":{}}"#,
+        r#"{"method":"project/changed","params":{"projectId":"p","changeType":"updated"}}"#,
+        r#"{"method":"authStatusChange","params":{}}"#,
         r#"{"id":4,"result":{}}"#,
         r#"{"id":4,"result":{"thread":{"id":"other"}}}"#,
     ];
     for line in quiet {
         assert_eq!(app(&[line]), [], "{line}");
     }
-    let unknown = [r#"{"method":"brand/new","params":{}}"#, r#"{"type":"turn.started"}"#, "{}"];
+    let unknown = [
+        r#"{"method":"brand/new","params":{}}"#,
+        r#"{"method":"thread/brand/new","params":{}}"#,
+        r#"{"type":"turn.started"}"#,
+        "{}",
+    ];
     for line in unknown {
         assert_eq!(names(&app(&[line])), ["unrecognized"], "{line}");
     }
