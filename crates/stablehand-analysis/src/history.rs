@@ -147,27 +147,14 @@ impl ToolUse {
 
     /// Describes the outcome in a few words, and says how good it is.
     pub fn describe_outcome(&self) -> (String, Tone) {
-        let with = |word: &str, why: &str| match why.trim() {
-            "" => word.to_owned(),
-            why => format!("{word}: {}", excerpt(why.as_bytes(), REASON_CHARS)),
+        let Some(outcome) = self.outcome() else {
+            return ("never ended".to_owned(), Tone::Warn);
         };
-        let text = match self.outcome() {
-            None => return ("never ended".to_owned(), Tone::Warn),
-            Some(Outcome::Success) if self.tool.background => {
-                return ("in the background".to_owned(), Tone::Good);
-            }
-            Some(Outcome::Success) => return ("ok".to_owned(), Tone::Good),
-            Some(Outcome::Failure { exit_code: Some(code), .. }) => format!("exit {code}"),
-            Some(Outcome::Failure { message, .. }) => {
-                with("failed", message.as_deref().unwrap_or(""))
-            }
-            Some(Outcome::Rejected { reason }) => with("rejected", reason),
-            Some(Outcome::Denied { reason }) => with("denied", reason),
-            Some(Outcome::TimedOut) => "timed out".to_owned(),
-            Some(Outcome::SpawnError { message }) => with("not started", message),
-            Some(_) => return ("unknown".to_owned(), Tone::Warn),
+        let text = match outcome {
+            Outcome::Success if self.tool.background => "in the background".to_owned(),
+            other => excerpt(other.describe().as_bytes(), REASON_CHARS),
         };
-        (text, Tone::Bad)
+        (text, outcome.class().into())
     }
 }
 

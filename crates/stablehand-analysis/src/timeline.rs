@@ -17,6 +17,7 @@ mod words;
 pub use fold::Fold;
 
 use serde::Serialize;
+use stablehand_core::event::OutcomeClass;
 use stablehand_core::time::human;
 use std::time::Duration;
 
@@ -255,6 +256,17 @@ pub enum Tone {
     Warn,
     /// It went wrong.
     Bad,
+}
+
+impl From<OutcomeClass> for Tone {
+    fn from(class: OutcomeClass) -> Tone {
+        match class {
+            OutcomeClass::Success => Tone::Good,
+            OutcomeClass::Failure => Tone::Bad,
+            // Nothing went wrong, and nothing went well either.
+            OutcomeClass::Refusal | OutcomeClass::Unknown => Tone::Warn,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -119,6 +119,7 @@ impl From<StartError> for Failure {
             StartError::Plan(error) => error.into(),
             StartError::Log(error) => error.into(),
             StartError::Hooks(error) => error.into(),
+            StartError::PromptDenied { .. } => denied_prompt(chain(&error)),
             error => Failure::new(chain(&error)),
         }
     }
@@ -220,6 +221,11 @@ impl From<StoreError> for Failure {
                 .hint("see to the disk and the folder; the logs are whole, whatever the index is"),
         }
     }
+}
+
+/// A prompt that a rule keeps from the agent.
+pub fn denied_prompt(text: String) -> Failure {
+    Failure::new(text).hint("change the prompt or the rule; --no-policy runs without any rule")
 }
 
 /// What to do about hooks that could not be put in or taken out.

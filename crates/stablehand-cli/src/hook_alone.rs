@@ -9,7 +9,7 @@ use serde_json::Value;
 use stablehand::config::Config;
 use stablehand::error_chain;
 use stablehand::hook_call::{HookCall, MOST_PAYLOAD};
-use stablehand_core::hook::{Answered, Reply};
+use stablehand_core::hook::{Answered, Reply, Role};
 use stablehand_policy::Action;
 use std::io::Read;
 use std::path::Path;
@@ -25,26 +25,40 @@ pub(crate) fn judge(call: &HookCall<'_>) -> Answered {
         let (agent, event) = (call.agent, call.event);
         return call.refuse(&format!("{agent} has no hook called `{event}` that we know"));
     };
-    if !hooks.role(call.event).fails_closed() {
-        return hooks.answer(call.event, &Reply::Nothing);
-    }
-    match decide(call, &payload) {
-        Ok(reply) => hooks.answer(call.event, &reply),
-        Err(why) => call.refuse(&why),
-    }
+    let role = hooks.role(call.event);
+    let decided = match role {
+        Role::Permission | Role::Prompt | Role::SessionStart => decide(call, role, &payload),
+        Role::SessionEnd | Role::Stop | Role::SubagentStop | Role::Observe => Ok(Reply::Nothing),
+    };
+    // A policy that cannot be read refuses a session and a prompt too, where the agent lets it.
+    let refused = |why: String| Reply::Deny { reason: format!("denied by stablehand: {why}") };
+    hooks.answer(call.event, &decided.unwrap_or_else(refused))
 }
 
-fn decide(call: &HookCall<'_>, payload: &[u8]) -> Result<Reply, String> {
+fn decide(call: &HookCall<'_>, role: Role, payload: &[u8]) -> Result<Reply, String> {
     let agent = stablehand::Agent::by_name(call.agent).ok_or("no such agent")?;
     let Some(hooks) = agent.hooks() else { return Ok(Reply::Nothing) };
     let env = Env::read().map_err(|failure| failure.to_string())?;
-    let payload: Value = serde_json::from_slice(payload)
-        .map_err(|error| format!("its payload is no JSON: {error}"))?;
+    let payload: Value = match serde_json::from_slice(payload) {
+        Ok(payload) => payload,
+        // Nothing of it is judged.
+        Err(_) if role == Role::SessionStart => Value::Null,
+        Err(error) => return Err(format!("its payload is no JSON: {error}")),
+    };
     let heard = hooks.read(call.event, &payload);
     // Agents start their hooks in the workspace.
-    let found = Config::found_gate(Path::new("."), agent, &env.places())
+    let (gate, prompts) = Config::found_rules(Path::new("."), agent, &env.places())
         .map_err(|error| error_chain(&error))?;
-    let Some(gate) = found else { return Ok(Reply::Nothing) };
+    if role == Role::Prompt {
+        let decision = prompts.decide(heard.prompt.as_deref().unwrap_or_default());
+        let reason = format!("the prompt is {}", decision.reason);
+        return Ok(if decision.action == Action::Deny {
+            Reply::Deny { reason }
+        } else {
+            Reply::Nothing
+        });
+    }
+    let Some(gate) = gate.filter(|_| role == Role::Permission) else { return Ok(Reply::Nothing) };
     let decision = gate.judge_call(heard.tool.as_deref(), &heard.arguments, heard.folder());
     let action = match decision.action {
         Action::Ask => decision.unattended,

@@ -1,4 +1,4 @@
-//! `stablehand policy`: what a policy says of a call, of a table of calls, and the profiles.
+//! `stablehand policy`: what a policy says of a call or a prompt, of a table of them, and the profiles.
 //!
 //! Finds and reads files, and prints. The language and the decision are core's.
 
@@ -32,7 +32,7 @@ pub struct PolicyArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum PolicyCommand {
-    /// Say what the policy decides of one call, and which rule does
+    /// Say what the policy decides of one call or prompt, and which rule does
     #[command(after_help = CHECK_CODES)]
     Check(Box<check::CheckArgs>),
     /// Run a table of cases against a policy; exit status 1 if one comes out differently
@@ -72,6 +72,16 @@ fn show(args: &ShowArgs, env: &Env) -> Result<u8, Failure> {
         }
         if found.is_empty() {
             out.push_str("  none\n");
+        }
+        let (policy, _) = Sources::default().policy(&env.places())?;
+        for (nth, rule) in policy.prompts().enumerate() {
+            if nth == 0 {
+                out.push_str("Rules about prompts:\n");
+            }
+            let patterns: Vec<_> = rule.matches.iter().map(ToString::to_string).collect();
+            let shown =
+                format!("{} by {}: {}", rule.action.word(), rule.place, patterns.join(", "));
+            let _infallible = writeln!(out, "  {}", text::plain(&shown));
         }
         return print(&out);
     };

@@ -95,7 +95,7 @@ pub fn main(args: &RunArgs) -> Result<u8, Failure> {
     }
     let setup = Setup {
         format: args.format(),
-        told_by_face: &["run_ended", "spawn_failed", "verified"],
+        told_by_face: &["run_ended", "spawn_failed", "verified", "prompt_denied"],
         status: true,
         attendant: plan.attendant,
         verify: args.verify,

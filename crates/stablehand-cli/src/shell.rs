@@ -95,7 +95,7 @@ impl Setup {
             log_dir,
             format: Format::Text,
             level: Level::Warn,
-            told_by_face: &["run_ended", "spawn_failed"],
+            told_by_face: &["run_ended", "spawn_failed", "prompt_denied"],
             status: false,
             stderr_in_text: false,
             redaction: None,
@@ -144,6 +144,8 @@ pub struct Shell {
     asking: Option<Asking>,
     format: Format,
     shows_status: bool,
+    /// A rule denied a prompt: then not everything went well.
+    has_denied: bool,
 }
 
 /// How a session ended.
@@ -210,6 +212,7 @@ impl Shell {
             asking: asking.map_err(streams)?,
             format: setup.format,
             shows_status,
+            has_denied: false,
             session: Some(session),
         };
         shell.show(setup, stderr_in_text).map_err(streams)?;
@@ -314,7 +317,7 @@ impl Shell {
     }
 
     /// Gives the terminal back, says the last words, and returns the exit status: not 0 where a
-    /// reader did not get everything.
+    /// reader did not get everything, or a rule denied a prompt.
     pub fn close(mut self, ended: &Ended, status: u8) -> u8 {
         // Before the last words: it may still have the terminal.
         drop(self.asking.take());
@@ -324,7 +327,7 @@ impl Shell {
             self.screen.err(format!("{}: ERROR {text}\n", self.program).as_bytes());
         }
         self.screen.flush();
-        if status == 0 && missed > 0 { 1 } else { status }
+        if status == 0 && (missed > 0 || self.has_denied) { 1 } else { status }
     }
 }
 

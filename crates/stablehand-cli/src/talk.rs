@@ -77,7 +77,7 @@ pub fn main(args: &TalkArgs) -> Result<u8, Failure> {
     };
     let setup = Setup {
         format: args.output_format,
-        told_by_face: &["run_ended", "approval_resolved"],
+        told_by_face: &["run_ended", "approval_resolved", "prompt_denied"],
         status: args.output_format == Format::Text,
         stderr_in_text: true,
         attendant: Some(attendant).filter(|_| asks),

@@ -32,6 +32,8 @@ pub enum ActorKind {
     Policy,
     /// A rule, by its file and line; or a source that the agent names.
     Rule(String),
+    /// A setting that holds for every request alike, such as `--approvals allow`; there are no rules.
+    Setting,
     /// The time for an answer is over.
     Timeout,
     /// No face answers.
@@ -66,6 +68,7 @@ impl From<String> for ActorKind {
             "agent" => ActorKind::Agent,
             "client" => ActorKind::Client,
             "policy" => ActorKind::Policy,
+            "setting" => ActorKind::Setting,
             "timeout" => ActorKind::Timeout,
             "unattended" => ActorKind::Unattended,
             "stop" => ActorKind::Stop,
@@ -93,6 +96,7 @@ impl ActorKind {
             ActorKind::Client => "client",
             ActorKind::Policy => "policy",
             ActorKind::Rule(rule) => rule,
+            ActorKind::Setting => "setting",
             ActorKind::Timeout => "timeout",
             ActorKind::Unattended => "unattended",
             ActorKind::Stop => "stop",
@@ -126,9 +130,17 @@ mod tests {
 
     #[test]
     fn every_kind_is_one_word_and_read_back() {
-        for word in
-            ["person", "program", "agent", "client", "policy", "timeout", "unattended", "stop"]
-        {
+        for word in [
+            "person",
+            "program",
+            "agent",
+            "client",
+            "policy",
+            "setting",
+            "timeout",
+            "unattended",
+            "stop",
+        ] {
             let kind = ActorKind::from(word.to_owned());
             assert!(!matches!(kind, ActorKind::Rule(_)), "{word}");
             assert_eq!(String::from(kind), word);

@@ -1,4 +1,4 @@
-//! Whether an agent that came to rest is told to go on.
+//! Whether an agent, or a sub-agent of it, that came to rest is told to go on.
 //!
 //! A fold over the events of a session ([`Seen`]), rules from settings ([`ContinueRule`]), and a function
 //! of both ([`decide`]). It knows no clock and starts nothing: who carries it out, and when a
@@ -12,8 +12,34 @@ use regex::Regex;
 #[cfg(test)]
 mod tests;
 
-/// So often in all: an agent that was told to go on so often needs a person.
+/// So often in all: an agent that was told to go on so often needs a person. The main agent and all
+/// sub-agents together each have this bound.
 pub const MOST_IN_ALL: u32 = 20;
+
+/// Who came to rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rester {
+    /// The agent that was prompted.
+    #[default]
+    Main,
+    /// An agent that it started.
+    SubAgent,
+}
+
+impl Rester {
+    /// As in the file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Rester::Main => "main",
+            Rester::SubAgent => "subagent",
+        }
+    }
+
+    /// The one of this word.
+    pub fn by_word(word: &str) -> Option<Rester> {
+        [Rester::Main, Rester::SubAgent].into_iter().find(|rester| rester.word() == word)
+    }
+}
 
 /// So much of the end of the last text is kept at least, and twice as much at the most.
 const LAST_TEXT: usize = 64 << 10;
@@ -42,6 +68,11 @@ impl When {
         }
     }
 
+    /// Returns true if an agent that says how a sub-agent ended tells enough to know this.
+    pub fn is_known_of_subagents(self) -> bool {
+        self == When::NoAnswer
+    }
+
     /// The one of these words.
     pub fn by_words(words: &str) -> Option<When> {
         When::ALL.iter().copied().find(|when| when.words() == words)
@@ -53,6 +84,8 @@ impl When {
 pub struct ContinueRule {
     /// Where it stands.
     pub place: RuleRef,
+    /// Who has to come to rest.
+    pub of: Rester,
     /// In which state.
     pub when: Option<When>,
     /// What the agent said last.
@@ -100,6 +133,13 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// What a sub-agent has shown that said this last.
+    pub fn of_subagent(last_text: &str) -> Seen {
+        let mut seen = Seen::default();
+        seen.say(last_text);
+        seen
+    }
+
     /// Takes an event in.
     pub fn take(&mut self, event: &EventKind) {
         match event {
@@ -187,55 +227,88 @@ fn failed(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failure { .. } | Outcome::TimedOut | Outcome::SpawnError { .. })
 }
 
-/// How often each rule was used, by its index.
+/// Who rests, and what was seen of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Resting<'a> {
+    /// The id of the sub-agent; none where it is the main agent.
+    pub subagent: Option<&'a str>,
+    /// What was seen.
+    pub seen: &'a Seen,
+}
+
+impl Resting<'_> {
+    /// Which of the two rests.
+    pub fn rester(&self) -> Rester {
+        if self.subagent.is_some() { Rester::SubAgent } else { Rester::Main }
+    }
+
+    fn fits(&self, rule: &ContinueRule) -> bool {
+        rule.of == self.rester() && rule.fits(self.seen)
+    }
+}
+
+/// How often each rule was used, by its index, for the main agent and for each sub-agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    each: Vec<u32>,
+    each: Vec<Count>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Count {
+    rule: usize,
+    subagent: Option<String>,
+    times: u32,
 }
 
 impl Counts {
-    /// How often the rule was used.
-    pub fn of(&self, rule: usize) -> u32 {
-        self.each.get(rule).copied().unwrap_or_default()
+    /// How often the rule was used for this one.
+    pub fn of(&self, rule: usize, subagent: Option<&str>) -> u32 {
+        let is_it = |count: &&Count| count.rule == rule && count.subagent.as_deref() == subagent;
+        self.each.iter().find(is_it).map_or(0, |count| count.times)
     }
 
-    /// How often any was.
-    pub fn total(&self) -> u32 {
-        self.each.iter().fold(0, |sum, count| sum.saturating_add(*count))
+    /// How often any was: for the main agent, or for all sub-agents.
+    pub fn total(&self, of: Rester) -> u32 {
+        let is_of = |count: &&Count| count.subagent.is_some() == (of == Rester::SubAgent);
+        self.each.iter().filter(is_of).fold(0, |sum, count| sum.saturating_add(count.times))
     }
 
-    /// The rule is used once more.
-    pub fn add(&mut self, rule: usize) {
-        if self.each.len() <= rule {
-            self.each.resize(rule + 1, 0);
+    /// The rule is used once more. There are never more entries than times, of which [`MOST_IN_ALL`]
+    /// bounds the number.
+    pub fn add(&mut self, rule: usize, subagent: Option<&str>) {
+        let is_it =
+            |count: &&mut Count| count.rule == rule && count.subagent.as_deref() == subagent;
+        if let Some(count) = self.each.iter_mut().find(is_it) {
+            count.times = count.times.saturating_add(1);
+            return;
         }
-        if let Some(count) = self.each.get_mut(rule) {
-            *count = count.saturating_add(1);
-        }
+        let subagent = subagent.map(str::to_owned);
+        self.each.push(Count { rule, subagent, times: 1 });
     }
 }
 
 /// The first rule that fits and is not used up, with its index; none where the agent may rest.
 pub fn decide<'r>(
     rules: &'r [ContinueRule],
-    seen: &Seen,
+    resting: Resting<'_>,
     counts: &Counts,
 ) -> Option<(usize, &'r ContinueRule)> {
-    if counts.total() >= MOST_IN_ALL {
+    if counts.total(resting.rester()) >= MOST_IN_ALL {
         return None;
     }
     let mut rules = rules.iter().enumerate();
-    rules.find(|(index, rule)| counts.of(*index) < rule.max && rule.fits(seen))
+    let is_left = |index: usize, rule: &ContinueRule| counts.of(index, resting.subagent) < rule.max;
+    rules.find(|(index, rule)| is_left(*index, rule) && resting.fits(rule))
 }
 
 /// The first rule that would have fitted, had it not been used up.
 pub fn used_up<'r>(
     rules: &'r [ContinueRule],
-    seen: &Seen,
+    resting: Resting<'_>,
     counts: &Counts,
 ) -> Option<&'r ContinueRule> {
-    match decide(rules, seen, counts) {
+    match decide(rules, resting, counts) {
         Some(_) => None,
-        None => rules.iter().find(|rule| rule.fits(seen)),
+        None => rules.iter().find(|rule| resting.fits(rule)),
     }
 }

@@ -9,15 +9,16 @@ mod approval;
 mod end;
 mod health;
 mod item;
+mod outcome;
 mod usage;
 
 pub use approval::Choice;
 pub use end::{EndedBy, FailureKind, ProcessExit, SessionEnd, TurnEnd};
 pub use health::{Evidence, Health, OpenTool, ProcessRow, VerdictKind};
 pub use item::{
-    Item, ItemBody, NoticeLevel, Outcome, TextRole, Todo, TodoStatus, Tool, ToolClass, ToolInput,
-    ToolKind,
+    Item, ItemBody, NoticeLevel, TextRole, Todo, TodoStatus, Tool, ToolClass, ToolInput, ToolKind,
 };
+pub use outcome::{Outcome, OutcomeClass};
 pub use usage::{Tokens, Usage};
 
 use crate::actor::{Actor, ActorKind};
@@ -150,7 +151,8 @@ pub enum EventKind {
         duration_ms: Option<u64>,
     },
     /// A rule of the user's has the agent go on: emitted after a turn that ended well, before the
-    /// agent is told; in a run of one turn a process, before the end of the process is told.
+    /// agent is told; in a run of one turn a process, before the end of the process is told. Within a
+    /// turn where `sub_agent` is there: then it is a sub-agent that goes on.
     #[serde(rename = "turn.continued")]
     TurnContinued {
         /// What it is told.
@@ -161,6 +163,9 @@ pub enum EventKind {
         count: u32,
         /// How often it may be.
         max: u32,
+        /// The agent's id of the sub-agent that goes on, where it is one; may be empty.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sub_agent: Option<String>,
     },
     /// Something with a beginning and an end began.
     #[serde(rename = "item.started")]

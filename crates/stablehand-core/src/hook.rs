@@ -55,7 +55,7 @@ pub struct HookEvent {
 pub enum Role {
     /// The agent waits for yes or no, and without a good answer it is no.
     Permission,
-    /// A session begins: it can be given context and variables.
+    /// A session begins: it can be given context and variables, or be refused.
     SessionStart,
     /// A session is over.
     SessionEnd,
@@ -63,6 +63,8 @@ pub enum Role {
     Prompt,
     /// The agent is about to rest; it can be told to go on.
     Stop,
+    /// An agent that it started is about to rest; that one can be told to go on.
+    SubagentStop,
     /// It only tells.
     Observe,
 }
@@ -87,7 +89,7 @@ pub struct Heard {
     pub cwd: Option<String>,
     /// What was asked of the agent.
     pub prompt: Option<String>,
-    /// Where the agent is about to rest.
+    /// Where the agent, or another one at work for it, is about to rest.
     pub stop: Option<Stopping>,
     /// What faces can show: thinking, changed files with their diffs, other agents.
     pub items: Vec<ItemBody>,
@@ -122,12 +124,14 @@ pub enum AgentMoment {
 }
 
 /// An agent that is about to rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stopping {
     /// Whether it believes that it is done, and was not broken off.
     pub completed: bool,
     /// How often a hook has already made it go on.
     pub rounds: u64,
+    /// The last that another agent said; of the agent itself its stream has that.
+    pub last_text: Option<String>,
 }
 
 /// What an agent is told.

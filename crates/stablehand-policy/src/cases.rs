@@ -5,6 +5,7 @@
 use super::call::{Call, World};
 use super::file::{self, PolicyError, PolicyTable};
 use super::path::clean;
+use super::prompt::{self, PromptTable};
 use super::{Origin, Policy, tools};
 use crate::settings::place::position;
 use serde::Deserialize;
@@ -48,6 +49,8 @@ struct TableFile {
     policy: Option<PolicyTable>,
     project: Option<PolicyTable>,
     #[serde(default)]
+    prompt: Vec<Spanned<PromptTable>>,
+    #[serde(default)]
     world: WorldTable,
     #[serde(default)]
     case: Vec<Spanned<CaseEntry>>,
@@ -74,7 +77,7 @@ impl Default for WorldTable {
     }
 }
 
-/// One entry; a list of commands, paths or addresses is as many cases.
+/// One entry; a list of commands, paths, addresses or prompts is as many cases.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CaseEntry {
@@ -92,6 +95,7 @@ struct CaseEntry {
     url: Option<OneOrMany>,
     mcp: Option<OneOrMany>,
     input: Option<Value>,
+    prompt: Option<OneOrMany>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -114,10 +118,24 @@ impl OneOrMany {
 struct Case {
     entry: CaseEntry,
     line: usize,
-    tool: String,
-    kind: ToolKind,
-    input: ToolInput,
-    arguments: Value,
+    subject: Subject,
+}
+
+/// What a case is about.
+#[derive(Debug)]
+enum Subject {
+    Call { tool: String, kind: ToolKind, input: ToolInput, arguments: Value },
+    Prompt(String),
+}
+
+impl Subject {
+    /// What was called or asked, in a few words.
+    fn describe(&self) -> String {
+        match self {
+            Subject::Call { tool, input, .. } => format!("{tool} {}", input.headline()),
+            Subject::Prompt(text) => format!("prompt {text}"),
+        }
+    }
 }
 
 impl CaseTable {
@@ -125,7 +143,8 @@ impl CaseTable {
     pub fn parse(text: &str, file: &str) -> Result<CaseTable, PolicyError> {
         let parsed: TableFile =
             toml::from_str(text).map_err(|error| PolicyError::of_toml(text, file, &error))?;
-        let has_policy = parsed.policy.is_some();
+        let has_policy = parsed.policy.is_some() || !parsed.prompt.is_empty();
+        let prompts = prompt::compile(&parsed.prompt, text, file)?;
         let mut layers = file::compile(parsed.policy.unwrap_or_default(), text, file)?;
         for mut layer in file::compile(parsed.project.unwrap_or_default(), text, file)? {
             layer.origin = Origin::Project;
@@ -142,7 +161,7 @@ impl CaseTable {
         if cases.is_empty() {
             return Err(PolicyError::new(text, file, None, "there is no [[case]] in it"));
         }
-        let policy = Policy { layers };
+        let policy = Policy { layers }.with_prompts(prompts);
         Ok(CaseTable { file: file.to_owned(), policy, has_policy, world: parsed.world, cases })
     }
 
@@ -175,15 +194,13 @@ impl CaseTable {
 
     fn judge(&self, case: &Case, policy: &Policy, world: &TableWorld<'_>) -> Option<CaseFailure> {
         let entry = &case.entry;
-        let call = Call {
-            agent: &entry.agent,
-            tool: &case.tool,
-            kind: case.kind,
-            input: &case.input,
-            arguments: &case.arguments,
-            cwd: entry.cwd.as_deref(),
+        let decision = match &case.subject {
+            Subject::Prompt(text) => policy.prompt_rules(&entry.agent).decide(text),
+            Subject::Call { tool, kind, input, arguments } => {
+                let (agent, cwd) = (entry.agent.as_str(), entry.cwd.as_deref());
+                policy.decide(&Call { agent, tool, kind: *kind, input, arguments, cwd }, world)
+            }
         };
-        let decision = policy.decide(&call, world);
         let name = decision.rule.as_ref().and_then(|rule| rule.name.clone());
         let mut difference = Vec::new();
         if decision.action != entry.expect {
@@ -200,7 +217,7 @@ impl CaseTable {
         (!difference.is_empty()).then(|| CaseFailure {
             place: format!("{}:{}", self.file, case.line),
             name: entry.name.clone(),
-            call: format!("{} {}", case.tool, case.input.headline()),
+            call: case.subject.describe(),
             difference: difference.join("; "),
             decision,
         })
@@ -208,11 +225,13 @@ impl CaseTable {
 }
 
 fn expand(entry: &CaseEntry, line: usize) -> Result<Vec<Case>, String> {
-    let given =
-        [entry.command.is_some(), entry.path.is_some(), entry.url.is_some(), entry.mcp.is_some()];
-    let count = given.iter().filter(|given| **given).count();
-    if count > 1 {
-        return Err("a case has one of `command`, `path`, `url` and `mcp`".into());
+    let given = [&entry.command, &entry.path, &entry.url, &entry.mcp, &entry.prompt];
+    if given.iter().filter(|given| given.is_some()).count() > 1 {
+        return Err("a case has one of `command`, `path`, `url`, `mcp` and `prompt`".into());
+    }
+    if let Some(prompts) = &entry.prompt {
+        let one = |text| Case { entry: entry.clone(), line, subject: Subject::Prompt(text) };
+        return Ok(prompts.clone().list().into_iter().map(one).collect());
     }
     let named = entry.tool.clone();
     let kind_or = |usual: ToolKind| {
@@ -221,10 +240,12 @@ fn expand(entry: &CaseEntry, line: usize) -> Result<Vec<Case>, String> {
     let case = |tool: &str, kind: ToolKind, input: ToolInput, arguments: Value| Case {
         entry: entry.clone(),
         line,
-        tool: named.clone().unwrap_or_else(|| tool.to_owned()),
-        kind,
-        input,
-        arguments,
+        subject: Subject::Call {
+            tool: named.clone().unwrap_or_else(|| tool.to_owned()),
+            kind,
+            input,
+            arguments,
+        },
     };
     let arguments = || entry.input.clone().unwrap_or_default();
     if let Some(commands) = &entry.command {
@@ -252,7 +273,9 @@ fn expand(entry: &CaseEntry, line: usize) -> Result<Vec<Case>, String> {
         return Ok(names.clone().list().into_iter().map(one).collect());
     }
     let Some(tool) = &entry.tool else {
-        return Err("a case needs a `tool`, a `command`, a `path`, a `url` or `mcp`".into());
+        return Err(
+            "a case needs a `tool`, a `command`, a `path`, a `url`, `mcp` or a `prompt`".into()
+        );
     };
     let kind = kind_or(ToolKind::Other);
     Ok(vec![case(tool, kind, tools::input_of(kind, &arguments()), arguments())])

@@ -141,6 +141,7 @@ pub(crate) fn compile(
         trust_project: table.trust_project.unwrap_or_default(),
         tools: Tools { known_only: tools.known_only, known: tools.known, described },
         rules,
+        prompts: Vec::new(),
     });
     Ok(layers)
 }

@@ -1,4 +1,4 @@
-//! Policy: whether a tool call may run, decided before it does.
+//! Policy: whether a tool call may run and a prompt may be sent, decided before it is.
 //!
 //! A [`Policy`] is rules in TOML, in layers; [`Policy::decide`] is a function of the policy, the
 //! [`Call`] and what it asks of the [`World`]. It does no I/O, and never fails: what cannot be
@@ -23,6 +23,7 @@ mod parts;
 mod path;
 mod pattern;
 mod profile;
+mod prompt;
 mod rule;
 pub mod settings;
 mod shell;
@@ -38,6 +39,7 @@ pub use cases::{CaseFailure, CaseTable};
 pub use exact::NoExactRule;
 pub use file::PolicyError;
 pub use profile::{ALL as PROFILES, by_name as profile};
+pub use prompt::{PromptAction, PromptRule, PromptRules};
 pub use stablehand_core::decision::{Action, Decision, Judged, OnUnasked, RuleRef};
 pub use tools::{input_of, kind_of};
 
@@ -53,16 +55,17 @@ pub struct Policy {
 }
 
 /// Whose word a layer is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Origin {
     /// The user's: a file of theirs, a flag, a profile they chose.
+    #[default]
     User,
     /// The project's: it comes with the repository and may be hostile, so it may only narrow.
     Project,
 }
 
 /// What one file says.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Layer {
     origin: Origin,
     default: Option<Action>,
@@ -72,6 +75,8 @@ pub(crate) struct Layer {
     tools: Tools,
     /// Each with what its `ask` becomes when nobody is there.
     rules: Vec<(Rule, Option<Action>)>,
+    /// Rules about prompts, which can only narrow.
+    prompts: Vec<PromptRule>,
 }
 
 /// Which tools there are.
@@ -125,6 +130,29 @@ impl Policy {
         words.next_back().unwrap_or_default()
     }
 
+    /// Adds rules about prompts, which stand beside the `[policy]` of a file.
+    pub(crate) fn with_prompts(mut self, prompts: Vec<PromptRule>) -> Policy {
+        if !prompts.is_empty() {
+            self.layers.push(Layer { prompts, ..Layer::default() });
+        }
+        self
+    }
+
+    /// The rules about prompts of all layers.
+    pub fn prompts(&self) -> impl Iterator<Item = &PromptRule> {
+        self.layers.iter().flat_map(|layer| &layer.prompts)
+    }
+
+    /// The rules about prompts that are for this agent.
+    pub fn prompt_rules(&self, agent: &str) -> PromptRules {
+        PromptRules::new(self.prompts(), agent)
+    }
+
+    /// Returns true if its rules are about prompts and none is about calls.
+    pub fn is_about_prompts_only(&self) -> bool {
+        self.says_nothing() && self.prompts().next().is_some()
+    }
+
     /// Whether nothing in it is about calls: a file may say no more than `trust_project`.
     pub fn says_nothing(&self) -> bool {
         self.layers.iter().all(|layer| {
@@ -147,8 +175,12 @@ impl Policy {
     /// The names of agents in its rules, with the rules' places: a name that no agent has is a
     /// mistake that only the face can see.
     pub fn agents(&self) -> impl Iterator<Item = (&str, &RuleRef)> {
-        let rules = self.layers.iter().flat_map(|layer| &layer.rules);
-        rules.flat_map(|(rule, _)| rule.agents.iter().map(|agent| (agent.as_str(), &rule.place)))
+        self.layers.iter().flat_map(|layer| {
+            let calls = layer.rules.iter().map(|(rule, _)| (&rule.agents, &rule.place));
+            let prompts = layer.prompts.iter().map(|rule| (&rule.agents, &rule.place));
+            let all = calls.chain(prompts);
+            all.flat_map(|(agents, place)| agents.iter().map(move |it| (it.as_str(), place)))
+        })
     }
 
     /// Decides a call.

@@ -1,7 +1,7 @@
 //! Settings: what a file of the user's or a project's says beside its rules, and how files add up.
 //!
-//! One file is read once and strictly: `[policy]` (the language is [`crate::Policy`]'s), `[context]`,
-//! `[env]` and `[[continue]]`. A table or key that nobody knows is an error with its place. Then
+//! One file is read once and strictly: `[policy]` and `[[prompt]]` (the language is [`crate::Policy`]'s),
+//! `[context]`, `[env]` and `[[continue]]`. A table or key that nobody knows is an error with its place. Then
 //! files are put on top of each other ([`Settings::layered`]), where a project's may not widen what the
 //! user's allow. No file is opened here, and nothing is carried out. docs/settings.md is the language.
 
@@ -15,17 +15,14 @@ mod tests;
 pub use place::FileError;
 pub use variable::Variable;
 
+use crate::prompt::{self, PromptTable};
 use crate::{Policy, PolicyTable, RuleRef, Words, compile};
 use context::Source;
-use regex::RegexBuilder;
 use serde::Deserialize;
-use stablehand_core::continuation::{ContinueRule, When};
+use stablehand_core::continuation::{ContinueRule, Rester, When};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
-
-/// A pattern that needs more memory than this is no pattern for a sentence.
-const MOST_REGEX_BYTES: usize = 1 << 20;
 
 /// Whose word a file is, the lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +40,7 @@ pub enum Whose {
 pub struct SettingsFile {
     /// Whose it is.
     pub whose: Whose,
-    /// Its rules about calls; none where it has no `[policy]`.
+    /// Its rules about calls and prompts; none where it has neither `[policy]` nor `[[prompt]]`.
     pub policy: Option<Policy>,
     context: Vec<(Source, RuleRef)>,
     env: Vec<Variable>,
@@ -79,6 +76,8 @@ pub struct Settings {
 #[serde(deny_unknown_fields)]
 struct File {
     policy: Option<PolicyTable>,
+    #[serde(default)]
+    prompt: Vec<Spanned<PromptTable>>,
     context: Option<Spanned<ContextTable>>,
     #[serde(default)]
     env: BTreeMap<Spanned<String>, Spanned<String>>,
@@ -98,6 +97,7 @@ struct ContextTable {
 #[serde(deny_unknown_fields)]
 struct ContinueTable {
     name: Option<String>,
+    of: Option<Spanned<String>>,
     when: Option<Spanned<String>>,
     matches: Option<Spanned<String>>,
     agent: Option<Spanned<Words>>,
@@ -111,12 +111,14 @@ impl SettingsFile {
         let parsed: File =
             toml::from_str(text).map_err(|error| FileError::of_toml(text, file, &error))?;
         let reader = Reader { text, file };
+        let prompts = prompt::compile(&parsed.prompt, text, file)?;
         let policy = match parsed.policy {
-            Some(table) => {
-                let policy = Policy::of(compile(table, text, file)?);
+            None if prompts.is_empty() => None,
+            table => {
+                let calls = table.map_or(Ok(Vec::new()), |table| compile(table, text, file))?;
+                let policy = Policy::of(calls).with_prompts(prompts);
                 Some(if whose == Whose::Project { policy.of_project() } else { policy })
             }
-            None => None,
         };
         let context = parsed.context.map_or(Ok(Vec::new()), |table| reader.context(&table))?;
         // In the order in which they stand, for messages.
@@ -196,15 +198,29 @@ impl Reader<'_> {
                 self.error(words.span(), what)
             })?),
         };
+        let of = match &table.of {
+            None => Rester::Main,
+            Some(word) => Rester::by_word(word.as_ref()).ok_or_else(|| {
+                let given = word.as_ref().escape_debug();
+                let what = format!("no `of` is called `{given}`; there are `main` and `subagent`");
+                self.error(word.span(), what)
+            })?,
+        };
+        if let (Rester::SubAgent, Some(when), Some(words)) = (of, when, &table.when)
+            && !when.is_known_of_subagents()
+        {
+            let what = format!(
+                "`when = \"{}\"` is not known of a sub-agent; use `matches` or `when = \"{}\"`",
+                when.words(),
+                When::NoAnswer.words()
+            );
+            return Err(self.error(words.span(), what));
+        }
         let matches = match &table.matches {
             None => None,
             Some(pattern) => {
-                let built =
-                    RegexBuilder::new(pattern.as_ref()).size_limit(MOST_REGEX_BYTES).build();
-                Some(built.map_err(|error| {
-                    let why = error.to_string().replace('\n', " ");
-                    self.error(pattern.span(), format!("`matches` is no regular expression: {why}"))
-                })?)
+                let built = prompt::pattern(pattern.as_ref());
+                Some(built.map_err(|what| self.error(pattern.span(), what))?)
             }
         };
         if when.is_none() && matches.is_none() {
@@ -234,6 +250,7 @@ impl Reader<'_> {
         })?;
         Ok(ContinueRule {
             place: self.place(spanned.span(), table.name.clone()),
+            of,
             when,
             matches,
             agents,

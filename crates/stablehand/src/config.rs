@@ -24,6 +24,7 @@ use stablehand_core::continuation::{ContinueRule, When};
 use stablehand_core::decision::OnUnasked;
 use stablehand_policy::settings::variable::Variable;
 use stablehand_policy::settings::{Settings, SettingsFile};
+use stablehand_policy::{PromptRule, PromptRules};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -104,7 +105,7 @@ impl Config {
         }
         let settings = Settings::layered(read, is_agents_own);
         known_agents(settings.agents())?;
-        let policy = if request.no_policy { None } else { Rules::of(rules, &sources)? };
+        let policy = if request.no_policy { None } else { Some(Rules::of(rules, &sources)?) };
         let here = folder.unwrap_or_default();
         let home = places.home.as_deref();
         let context = context::read(&settings.context, &request.context, &here, home)?;
@@ -128,21 +129,34 @@ impl Config {
     }
 
     /// The rules of the user's and the project's files and nothing else of theirs, for a hook without
-    /// a run above it.
-    pub fn found_gate(
+    /// a run above it: those about calls, where there are any, and those about prompts.
+    pub fn found_rules(
         workspace: &Path,
         agent: Agent,
         places: &Places,
-    ) -> Result<Option<Arc<Gate>>, ConfigError> {
+    ) -> Result<(Option<Arc<Gate>>, PromptRules), ConfigError> {
         let mut rules = Vec::new();
         for file in found(places, workspace.canonicalize().ok().as_deref())? {
             let settings = parse(&file)?;
             rules.push((file.whose, file.path, settings.policy));
         }
         let sources = Sources::named_by(&[], Some(workspace));
-        let Some(rules) = Rules::of(rules, &sources)? else { return Ok(None) };
+        let rules = Rules::of(rules, &sources)?;
+        let prompts = rules.prompts(agent.name());
+        if !rules.judges_calls {
+            return Ok((None, prompts));
+        }
         let gate = rules.gate(agent.name(), Some(workspace), places)?;
-        Ok(Some(Arc::new(gate)))
+        Ok((Some(Arc::new(gate)), prompts))
+    }
+
+    /// The rules about prompts for an agent, which need nothing of it.
+    pub fn prompt_rules(&self, agent: &str) -> PromptRules {
+        self.policy.as_ref().map(|rules| rules.prompts(agent)).unwrap_or_default()
+    }
+
+    fn calls(&self) -> Option<&Rules> {
+        self.policy.as_ref().filter(|rules| rules.judges_calls)
     }
 
     /// The rules for an agent, where there are any. An agent that they cannot hold is refused: a policy
@@ -163,7 +177,7 @@ impl Config {
 
     /// The same for an agent that may be none of ours, and is not asked whether it can be held.
     pub fn gate_named(&self, agent: &str) -> Result<Option<Arc<Gate>>, ConfigError> {
-        let Some(rules) = &self.policy else { return Ok(None) };
+        let Some(rules) = self.calls() else { return Ok(None) };
         let gate = rules.gate(agent, self.workspace.as_deref(), &self.places)?;
         Ok(Some(Arc::new(gate.with_on_unasked(self.on_unasked))))
     }
@@ -171,15 +185,15 @@ impl Config {
     /// The files of a policy that nobody named, for a message; none where it was named, or where
     /// there is none.
     pub fn found_policy(&self) -> Option<String> {
-        let rules = self.policy.as_ref().filter(|rules| rules.found)?;
+        let rules = self.calls().filter(|rules| rules.found)?;
         let files: Vec<_> =
             rules.files.iter().map(|file| format!("`{}`", file.display())).collect();
         Some(files.join(" and "))
     }
 
-    /// Whether there is a policy.
+    /// Whether there is a policy about calls.
     pub fn has_policy(&self) -> bool {
-        self.policy.is_some()
+        self.calls().is_some()
     }
 
     /// When this agent is told to go on.
@@ -204,15 +218,25 @@ impl Config {
         let rule = |rule: &ContinueRule| {
             json!({
                 "rule": rule.place.to_string(),
+                "of": rule.of.word(),
                 "when": rule.when.map(When::words),
                 "matches": rule.matches.as_ref().map(ToString::to_string),
                 "prompt": rule.prompt,
                 "max": rule.max,
             })
         };
+        let prompts = self.prompt_rules(agent.name());
+        let prompt = |rule: &PromptRule| {
+            json!({
+                "rule": rule.place.to_string(),
+                "matches": rule.matches.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "action": rule.action.word(),
+            })
+        };
         json!({
             "files": self.files,
-            "policy": self.policy.as_ref().map(|rules| texts(&rules.files)),
+            "policy": self.calls().map(|rules| texts(&rules.files)),
+            "prompt": prompts.iter().map(prompt).collect::<Vec<_>>(),
             "context": {
                 "files": texts(&self.context.files),
                 "bytes": self.context.text.as_ref().map_or(0, String::len),

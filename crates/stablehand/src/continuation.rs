@@ -4,12 +4,12 @@
 //! and the driver of the present run owns it. The decision itself is core's
 //! ([`stablehand_core::continuation`]); telling the agent is the driver's.
 
-use stablehand_core::continuation::{self, ContinueRule, Counts, Seen};
+use stablehand_core::continuation::{self, ContinueRule, Counts, Resting, Seen};
 use stablehand_core::event::EventKind;
 use stablehand_policy::RuleRef;
 use std::sync::Arc;
 
-/// When an agent is told to go on, and how often that has been done.
+/// When an agent, or a sub-agent of it, is told to go on, and how often that has been done.
 #[derive(Clone, Debug, Default)]
 pub struct Continuations {
     rules: Arc<[ContinueRule]>,
@@ -28,6 +28,8 @@ pub struct Continued {
     pub count: u32,
     /// How often it may be.
     pub max: u32,
+    /// The agent's id of the sub-agent that goes on, where it is one; may be empty.
+    pub sub_agent: Option<String>,
     index: usize,
 }
 
@@ -50,27 +52,54 @@ impl Continuations {
 
     /// What an agent that is about to rest is to be told, as far as is known now.
     pub fn proposed(&self) -> Option<Continued> {
-        let (index, rule) = continuation::decide(&self.rules, &self.seen, &self.counts)?;
+        self.propose(self.main())
+    }
+
+    /// What a sub-agent that is about to rest is to be told. `id` is the agent's own id of it, and
+    /// `last_text` the last that it said.
+    pub fn proposed_to_subagent(&self, id: &str, last_text: &str) -> Option<Continued> {
+        self.propose(Resting { subagent: Some(id), seen: &Seen::of_subagent(last_text) })
+    }
+
+    fn main(&self) -> Resting<'_> {
+        Resting { subagent: None, seen: &self.seen }
+    }
+
+    fn propose(&self, resting: Resting<'_>) -> Option<Continued> {
+        let (index, rule) = continuation::decide(&self.rules, resting, &self.counts)?;
         Some(Continued {
             prompt: rule.prompt.clone(),
             rule: rule.place.clone(),
-            count: self.counts.of(index) + 1,
+            count: self.counts.of(index, resting.subagent) + 1,
             max: rule.max,
+            sub_agent: resting.subagent.map(str::to_owned),
             index,
         })
     }
 
-    /// It is told so: that counts, and another turn begins.
+    /// It is told so: that counts, and another turn begins where it is the main agent.
     pub fn accept(&mut self, continued: &Continued) {
-        self.counts.add(continued.index);
-        self.seen.begin_turn();
+        self.counts.add(continued.index, continued.sub_agent.as_deref());
+        if continued.sub_agent.is_none() {
+            self.seen.begin_turn();
+        }
     }
 
     /// Why it may rest although a rule fits.
     pub fn exhausted(&self) -> Option<String> {
-        let rule = continuation::used_up(&self.rules, &self.seen, &self.counts)?;
-        Some(if self.counts.total() >= continuation::MOST_IN_ALL {
-            format!("it was told to go on {} times, which is enough", self.counts.total())
+        self.exhausted_for(self.main())
+    }
+
+    /// The same of a sub-agent.
+    pub fn exhausted_for_subagent(&self, id: &str, last_text: &str) -> Option<String> {
+        self.exhausted_for(Resting { subagent: Some(id), seen: &Seen::of_subagent(last_text) })
+    }
+
+    fn exhausted_for(&self, resting: Resting<'_>) -> Option<String> {
+        let rule = continuation::used_up(&self.rules, resting, &self.counts)?;
+        let total = self.counts.total(resting.rester());
+        Some(if total >= continuation::MOST_IN_ALL {
+            format!("it was told to go on {total} times, which is enough")
         } else {
             format!("{} was used {} times, which is all it allows", rule.place, rule.max)
         })

@@ -11,6 +11,7 @@ pub(crate) use always::Subject;
 pub use board::{AnswerError, Board, Refused};
 
 use crate::gate::Remembered;
+use crate::prompt_gate;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::{pipe, read, write};
 use stablehand_core::actor::Actor;
@@ -139,15 +140,33 @@ impl Control {
         self.queue.send(request);
     }
 
-    /// Hands a prompt on; its turn begins when those before it are over.
+    /// Hands a prompt on; its turn begins when those before it are over. One that a rule denies is
+    /// refused now, and that is on record.
     pub fn prompt(&self, prompt: Prompt, by: Actor) -> Result<TurnId, Refused> {
+        self.judge(&prompt, &by)?;
         let posted = self.board.lock();
-        if let Some(why) = posted.refuses {
-            return Err(why);
+        if let Some(why) = &posted.refuses {
+            return Err(why.clone());
         }
         let turn = crate::new_turn_id();
         self.queue.send(Request::Prompt(TurnRequest { turn, by, prompt }));
         Ok(turn)
+    }
+
+    /// Holds a prompt against the rules, without the board's lock: a long prompt takes a while.
+    fn judge(&self, prompt: &Prompt, by: &Actor) -> Result<(), Refused> {
+        let rules = {
+            let posted = self.board.lock();
+            if let Some(why) = &posted.refuses {
+                return Err(why.clone());
+            }
+            posted.prompt_rules.clone()
+        };
+        let Some(verdict) = prompt_gate::judge(&rules, &prompt.text, by, None) else {
+            return Ok(());
+        };
+        self.queue.send(Request::Note(Box::new(verdict.record)));
+        verdict.denied.map_or(Ok(()), |why| Err(Refused::Denied { why }))
     }
 
     /// Answers an approval. The first valid answer wins.

@@ -62,6 +62,7 @@ use stablehand_core::event::{EventKind, ProcessExit, SessionEnd};
 use stablehand_core::id::{RunId, SessionId};
 use stablehand_core::interaction::Interaction;
 use stablehand_core::monitor::{Action, Judgement, Limits, Monitor};
+use stablehand_policy::PromptRules;
 use status::Shown;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -134,6 +135,8 @@ pub struct RunSpec {
     pub terminal: Option<TerminalRun>,
     /// When the agent is told to go on after a turn that ended well.
     pub continuations: Continuations,
+    /// Which prompts the agent must not get: those of its hooks, and those of its own client.
+    pub prompt_rules: PromptRules,
     /// How often it may be tried again, where it hangs or breaks off.
     pub tries: Tries,
 }

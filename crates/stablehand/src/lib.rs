@@ -31,6 +31,7 @@ pub mod log;
 pub mod manage;
 pub mod pages;
 pub mod policy_world;
+mod prompt_gate;
 pub mod recovery;
 pub mod redact;
 pub mod session;

@@ -48,7 +48,7 @@ fn contents(history: &History, out: &mut String) {
         let (class, text) = match &entry.item {
             HistoryItem::Prompt(text) => ("prompt", text.clone()),
             HistoryItem::Verdict(why) => ("bad", why.clone()),
-            HistoryItem::Tool(used) if used.describe_outcome().1 == Tone::Bad => {
+            HistoryItem::Tool(used) if used.describe_outcome().1 != Tone::Good => {
                 let (name, what, outcome) = wording::call(entry).unwrap_or_default();
                 ("bad", format!("{name} {what}: {outcome}"))
             }

@@ -35,17 +35,9 @@ pub(super) fn of_call(name: &str, headline: &str) -> String {
 
 pub(super) fn of_outcome(outcome: &Outcome) -> String {
     match outcome {
+        // A success is one in the whole report.
         Outcome::Success => "success".to_owned(),
-        Outcome::Failure { exit_code: Some(code), .. } => format!("failed with exit code {code}"),
-        Outcome::Failure { message, .. } => {
-            let message = message.as_deref().unwrap_or_default();
-            format!("failed {}", excerpt(message.as_bytes(), LINE)).trim_end().to_owned()
-        }
-        Outcome::Rejected { reason } => with_reason("rejected", reason),
-        Outcome::Denied { reason } => with_reason("denied by the agent's own permissions", reason),
-        Outcome::TimedOut => "timed out".to_owned(),
-        Outcome::SpawnError { message } => with_reason("could not be started", message),
-        _ => "over".to_owned(),
+        other => excerpt(other.describe().as_bytes(), LINE),
     }
 }
 

@@ -85,22 +85,7 @@ pub(super) fn word(value: &impl Serialize) -> String {
 
 /// How a tool call ended.
 pub(super) fn outcome(outcome: &Outcome) -> (Tone, String) {
-    let with = |word: &str, more: &str| match more.trim() {
-        "" => word.to_owned(),
-        more => format!("{word}: {more}"),
-    };
-    match outcome {
-        Outcome::Success => (Tone::Good, "ok".into()),
-        Outcome::Failure { exit_code: Some(code), .. } => (Tone::Bad, format!("exit {code}")),
-        Outcome::Failure { message, .. } => {
-            (Tone::Bad, with("failed", message.as_deref().unwrap_or_default()))
-        }
-        Outcome::Rejected { reason } => (Tone::Warn, with("rejected", reason)),
-        Outcome::Denied { reason } => (Tone::Warn, with("denied", reason)),
-        Outcome::TimedOut => (Tone::Bad, "timed out".into()),
-        Outcome::SpawnError { message } => (Tone::Bad, with("not started", message)),
-        _ => (Tone::Plain, "no outcome stated".into()),
-    }
+    (outcome.class().into(), outcome.describe())
 }
 
 /// How a turn ended.

@@ -35,6 +35,7 @@ pub(super) fn main(command: &str, choice: &ChoiceArgs) -> Result<u8, Failure> {
     if let Some(agent) = unheld.filter(|_| settings.has_policy()) {
         return Err(unruly(agent, settings.found_policy().as_deref()));
     }
+    let prompt_rules = settings.prompt_rules(&name);
     let policy = settings.gate_named(&name)?.map_or(Policy::Allow, Policy::Rules);
     let launch = Launch {
         program: program.into(),
@@ -49,6 +50,7 @@ pub(super) fn main(command: &str, choice: &ChoiceArgs) -> Result<u8, Failure> {
         .limits(choice.limits_of(agent))
         .stages(choice.stages())
         .policy(policy)
+        .prompt_rules(prompt_rules)
         // The person at the editor answers, and may take any time.
         .patience(None)
         .ignored_settings(settings.ignored().to_vec())

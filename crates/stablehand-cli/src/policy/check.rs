@@ -1,4 +1,4 @@
-//! `stablehand policy check`: one call, its decision, the rule.
+//! `stablehand policy check`: one call or prompt, its decision, the rule.
 
 use super::find::SourceArgs;
 use super::{ASKED, DENIED, explain};
@@ -12,7 +12,7 @@ use stablehand::policy_world::FileWorld;
 use stablehand_core::event::{ToolInput, ToolKind};
 use stablehand_policy::{Action, Call, input_of, kind_of};
 
-/// Say what the policy decides of one call
+/// Say what the policy decides of one call or prompt
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").multiple(false))]
 pub(super) struct CheckArgs {
@@ -43,6 +43,16 @@ pub(super) struct CheckArgs {
     /// An address
     #[arg(long, value_name = "URL", allow_hyphen_values = true, group = "what")]
     url: Option<String>,
+
+    /// A prompt, held against the [[prompt]] rules
+    #[arg(
+        long,
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        group = "what",
+        conflicts_with_all = ["tool", "kind", "input", "cwd"]
+    )]
+    prompt: Option<String>,
 
     /// A tool of an MCP server
     #[arg(long, value_name = "SERVER:TOOL", group = "what")]
@@ -80,16 +90,20 @@ pub(super) fn main(args: &CheckArgs, env: &Env) -> Result<u8, Failure> {
     let workspace = sources.workspace()?;
     let (policy, files) = sources.policy(&env.places())?;
     let world = FileWorld::new(&workspace, env.home.as_deref(), &files);
-    let (tool, kind, input, arguments) = call(args)?;
-    let call = Call {
-        agent: &args.agent,
-        tool: &tool,
-        kind,
-        input: &input,
-        arguments: &arguments,
-        cwd: args.cwd.as_deref(),
+    let decision = if let Some(prompt) = &args.prompt {
+        policy.prompt_rules(&args.agent).decide(prompt)
+    } else {
+        let (tool, kind, input, arguments) = call(args)?;
+        let call = Call {
+            agent: &args.agent,
+            tool: &tool,
+            kind,
+            input: &input,
+            arguments: &arguments,
+            cwd: args.cwd.as_deref(),
+        };
+        policy.decide(&call, &world)
     };
-    let decision = policy.decide(&call, &world);
     let code = match decision.action {
         Action::Allow => 0,
         Action::Deny => DENIED,
@@ -135,7 +149,7 @@ fn call(args: &CheckArgs) -> Result<(String, ToolKind, ToolInput, Value), Failur
         Some(tool) => tool.clone(),
         None if usual.is_empty() => {
             return Err(Failure::usage("there is no call to judge")
-                .hint("give --tool, --command, --path, --url or --mcp"));
+                .hint("give --tool, --command, --path, --url, --mcp or --prompt"));
         }
         None => usual.to_owned(),
     };

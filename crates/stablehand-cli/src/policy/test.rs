@@ -35,8 +35,10 @@ pub(super) fn main(args: &TestArgs) -> Result<u8, Failure> {
         let table = CaseTable::parse(&content, &name)
             .map_err(|error| ConfigError::Policy { text: error.to_string() })?;
         if !table.has_policy() && !sources.is_named() {
-            return Err(Failure::usage(format!("`{name}` has no [policy] in it"))
-                .hint("name the policy to test with --policy or --profile"));
+            return Err(Failure::usage(format!(
+                "`{name}` has no [policy] and no [[prompt]] in it"
+            ))
+            .hint("name the policy to test with --policy or --profile"));
         }
         cases += table.len();
         for failure in table.run(&below, &schema_error) {

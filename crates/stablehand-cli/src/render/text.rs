@@ -142,40 +142,26 @@ impl<S: Surface> TextView<S> {
 
 fn shell_line(command: &str, spent: Option<Duration>, tool: &Tool) -> String {
     let command = one_line(command);
-    let mark = if tool.outcome == Some(Outcome::Success) { '✓' } else { '✗' };
     let mut facts = Vec::new();
     if let Some(spent) = spent {
         facts.push(format!("{:.1}s", spent.as_secs_f64()));
     }
-    match tool.outcome.as_ref().unwrap_or(&Outcome::Unknown) {
-        Outcome::Success if tool.background => facts.push("in the background".into()),
-        Outcome::Success => facts.push("exit 0".into()),
-        Outcome::Failure { exit_code: Some(code), .. } => facts.push(format!("exit {code}")),
-        Outcome::Failure { message, .. } => facts.push(reason("failed", message.as_deref())),
-        Outcome::Rejected { reason: why } => facts.push(reason("rejected", Some(why))),
-        Outcome::Denied { reason: why } => facts.push(reason("denied", Some(why))),
-        Outcome::TimedOut => facts.push("timed out".into()),
-        Outcome::SpawnError { message } => facts.push(reason("not started", Some(message))),
-        _ => facts.push("outcome unknown".into()),
-    }
-    format!("{mark} `{command}` ({})", facts.join(", "))
+    let outcome = tool.outcome.as_ref().unwrap_or(&Outcome::Unknown);
+    facts.push(match outcome {
+        Outcome::Success if tool.background => "in the background".to_owned(),
+        Outcome::Success => "exit 0".to_owned(),
+        other => one_line(&other.describe()),
+    });
+    format!("{} `{command}` ({})", outcome.class().sign(), facts.join(", "))
 }
 
 fn other_line(tool: &Tool) -> String {
     let name = one_line(&tool.name);
-    match tool.outcome.as_ref().unwrap_or(&Outcome::Unknown) {
-        Outcome::Failure { message, .. } => {
-            format!("✗ {name} ({})", reason("failed", message.as_deref()))
-        }
-        Outcome::Rejected { reason: why } => {
-            format!("✗ {name} ({})", reason("rejected", Some(why)))
-        }
-        Outcome::Denied { reason: why } => format!("✗ {name} ({})", reason("denied", Some(why))),
-        Outcome::TimedOut => format!("✗ {name} (timed out)"),
-        Outcome::SpawnError { message } => {
-            format!("✗ {name} ({})", reason("not started", Some(message)))
-        }
-        _ => format!("✓ {name}"),
+    let outcome = tool.outcome.as_ref().unwrap_or(&Outcome::Unknown);
+    let sign = outcome.class().sign();
+    match outcome {
+        Outcome::Success => format!("{sign} {name}"),
+        other => format!("{sign} {name} ({})", one_line(&other.describe())),
     }
 }
 
@@ -188,13 +174,6 @@ fn resolved(what: &str, choice: &Choice, by: &str) -> String {
         }
         Choice::Deny => format!("✗ denied: {what} (by {by})"),
         other => format!("? {what}: {} (by {by})", one_line(other.as_str())),
-    }
-}
-
-fn reason(what: &str, why: Option<&str>) -> String {
-    match why.map(str::trim).filter(|why| !why.is_empty()) {
-        Some(why) => format!("{what}: {}", one_line(why)),
-        None => what.to_owned(),
     }
 }
 
@@ -278,9 +257,10 @@ impl<S: Surface> Show for TextView<S> {
                 }
             }
             EventKind::HookReceived { .. } => self.hooked = true,
-            EventKind::TurnContinued { prompt, by, count, max } => {
+            EventKind::TurnContinued { prompt, by, count, max, sub_agent } => {
                 let (prompt, by) = (one_line(prompt), one_line(by));
-                self.line(&format!("↻ {prompt} ({count} of {max}, by {by})"));
+                let who = if sub_agent.is_some() { "sub-agent: " } else { "" };
+                self.line(&format!("↻ {who}{prompt} ({count} of {max}, by {by})"));
             }
             EventKind::TurnResult { .. } | EventKind::TurnEnded { .. } => {
                 self.asked.clear();

@@ -2,10 +2,10 @@
 
 use super::show::Note;
 use super::{Shell, by_signal};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::input::{Desk, Prompt, Prompts};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use stablehand::control::{Receiver, Request, Requests};
+use stablehand::control::{Receiver, Refused, Request, Requests};
 use stablehand_core::event::{SessionEnd, TurnEnd};
 
 /// What the first interrupt of a turn does; any other signal ends the session.
@@ -103,10 +103,15 @@ impl Shell {
                     Prompt::Signal(signal) => return Ok(Left::Signal(signal)),
                 },
             };
-            if self.handle.prompt(text).is_err() {
-                return Ok(Left::Over); // Its outcome says why.
+            match self.handle.prompt(text) {
+                Ok(_) => is_busy = true,
+                Err(why @ Refused::Denied { .. }) => {
+                    self.tell(&failure::denied_prompt(why.to_string()));
+                    self.has_denied = true;
+                    is_busy = false;
+                }
+                Err(_) => return Ok(Left::Over), // Its outcome says why.
             }
-            is_busy = true;
         }
     }
 

@@ -3,6 +3,7 @@
 //! The agent reads the file that we install, starts our command through a shell with a heredoc, and
 //! goes by its answer. What it would have done shows on the disk.
 
+mod answers;
 mod asked;
 mod command;
 mod files;

@@ -48,6 +48,8 @@ mod post_mortem;
 #[cfg(test)]
 mod prompt_input;
 #[cfg(test)]
+mod prompt_rules;
+#[cfg(test)]
 mod redact;
 #[cfg(test)]
 mod reindex;

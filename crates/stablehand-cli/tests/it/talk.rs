@@ -87,7 +87,7 @@ fn one_turn_may_be_two_way() {
 }
 
 #[test]
-fn a_question_is_answered_by_the_policy_on_record_before_the_agent_is_told() {
+fn a_question_is_answered_by_the_setting_on_record_before_the_agent_is_told() {
     for agent in TWO_WAY {
         for (policy, choice, outcome) in
             [("deny", "deny", "rejected"), ("allow", "allow", "success")]
@@ -104,7 +104,8 @@ fn a_question_is_answered_by_the_policy_on_record_before_the_agent_is_told() {
             assert_eq!(resolved.len(), 1, "{agent}: told once: {resolved:?}");
             assert_eq!(
                 (&resolved[0]["choice"], &resolved[0]["by"]),
-                (&choice.into(), &"policy".into())
+                (&choice.into(), &"setting".into()),
+                "{agent}: there is no policy"
             );
             let log = env.log();
             let names = log.names();

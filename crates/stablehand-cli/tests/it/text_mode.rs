@@ -60,6 +60,39 @@ fn other_tools_are_shown_by_their_kind() {
     assert_eq!(line(&text, "✓ editToolCall"), "✓ editToolCall");
 }
 
+/// An agent in `sh` that asks before it writes, and ends its turn without a word about the call.
+const SILENT_END: &str = r#"
+while IFS= read -r l; do
+id=$(printf '%s' "$l" | sed 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/')
+case "$l" in
+*'"initialize"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"protocolVersion\":1}}";;
+*'"session/new"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"sessionId\":\"s1\"}}";;
+*'"session/prompt"'*) prompt=$id; echo '{"jsonrpc":"2.0","id":50,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"c1","kind":"edit","title":"Write hay","rawInput":{"path":"/barn/hay"}},"options":[{"optionId":"yes","name":"Y","kind":"allow_once"},{"optionId":"no","name":"N","kind":"reject_once"}]}}';;
+*'"id":50'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$prompt,\"result\":{\"stopReason\":\"end_turn\"}}";;
+esac; done
+"#;
+
+#[test]
+fn a_call_whose_end_nobody_tells_is_shown_as_no_success() {
+    let env = TestEnv::new(bins());
+    let script = env.path("agent.sh");
+    fs::write(&script, SILENT_END).unwrap();
+    let run = env
+        .stablehand("run")
+        .flag("--agent", format!("acp:sh '{}'", script.display()))
+        .flag("--log-dir", env.log_dir())
+        .args(["--unattended", PROMPT])
+        .deadline(secs(30))
+        .finish();
+    run.assert_code(0);
+    let text = run.stdout_text();
+    assert_eq!(line(&text, "? "), "? edit (outcome unknown)", "{text}");
+    assert!(!text.contains('✓'), "{text}");
+    let resolved = env.log();
+    let resolved = resolved.one("approval_resolved");
+    assert_eq!((&resolved["choice"], &resolved["by"]), (&"deny".into(), &"setting".into()));
+}
+
 #[test]
 fn only_the_assistant_speaks() {
     let text = rendered(

@@ -327,6 +327,27 @@ fn by_hand(real: &Real) {
     }
 }
 
+/// A prompt that a rule denies does not reach the model, although we did not start the program.
+fn prompt_denied(real: &Real) {
+    let prompt = format!("Do the chores in {}", real.env.work().display());
+    let args: &[&str] = match real.agent {
+        RealAgent::Claude => &["-p", "--dangerously-skip-permissions"],
+        _ => &["--yolo", "-p"],
+    };
+    let config = real.env.home().join(".config/stablehand/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    let rule = "[[prompt]]\nmatches = 'chores'\naction = 'deny'\nreason = 'no chores today'\n";
+    let run = real.by_hand("chores").args(args.iter().copied()).args([prompt.as_str()]);
+    let install = real.env.stablehand("hooks").args(["install", "--agent", real.agent.name()]);
+    install.args(["--scope", "user"]).finish().assert_code(0);
+    fs::write(&config, rule).unwrap();
+    let finished = run.finish();
+    let said = format!("{}{}", finished.stdout_text(), finished.stderr);
+    assert!(said.contains("no chores today"), "{said}");
+    assert!(real.llm.main_requests().is_empty(), "the model was asked");
+    assert!(["mucked-out", "groomed"].iter().all(|name| !is_there(real, name)));
+}
+
 macro_rules! for_both {
     ($($case:ident),* $(,)?) => {$(
         mod $case {
@@ -345,7 +366,7 @@ macro_rules! for_both {
     )*};
 }
 
-for_both!(denied, talked, switched_off, killed, interrupted, by_hand);
+for_both!(denied, talked, switched_off, killed, interrupted, by_hand, prompt_denied);
 
 #[test]
 fn gemini_is_held_twice_in_one_folder() {

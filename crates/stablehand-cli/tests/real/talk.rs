@@ -37,7 +37,7 @@ fn question(real: &Real) {
         let told = told(talk(real, "write-file").flag("--approvals", policy).stdin(prompt));
         told.finished.assert_code(0);
         let resolved = told.one("approval.resolved");
-        assert_eq!((&resolved["choice"], &resolved["by"]), (&policy.into(), &"policy".into()));
+        assert_eq!((&resolved["choice"], &resolved["by"]), (&policy.into(), &"setting".into()));
         assert!(told.one("approval.requested")["what"].as_str().unwrap().contains(policy));
         assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), written.then_some(WRITTEN));
         let outcome = &told.tools()[0]["outcome"]["kind"];

@@ -56,6 +56,7 @@ fn began() -> EventKind {
 fn rule(when: Option<When>, matches: Option<&str>, max: u32) -> ContinueRule {
     ContinueRule {
         place: RuleRef { name: None, file: "t".into(), line: 1 },
+        of: Rester::Main,
         when,
         matches: matches.map(|pattern| Regex::new(pattern).unwrap()),
         agents: Vec::new(),
@@ -70,6 +71,11 @@ fn seen(events: &[EventKind]) -> Seen {
         seen.take(event);
     }
     seen
+}
+
+/// The main agent, at rest.
+fn main(seen: &Seen) -> Resting<'_> {
+    Resting { subagent: None, seen }
 }
 
 /// Which of the three states hold after the events.
@@ -123,7 +129,7 @@ fn in_which_state_it_came_to_rest() {
 #[test]
 fn a_pattern_is_about_the_last_text() {
     let fits = |pattern: &str, events: &[EventKind]| {
-        decide(&[rule(None, Some(pattern), 1)], &seen(events), &Counts::default()).is_some()
+        decide(&[rule(None, Some(pattern), 1)], main(&seen(events)), &Counts::default()).is_some()
     };
     assert!(fits(r"Shall I go on\?$", &[said("Hm."), said("Done so far. Shall I go on?")]));
     assert!(!fits(r"Shall I go on\?$", &[said("Shall I go on?"), said("Done.")]));
@@ -133,7 +139,7 @@ fn a_pattern_is_about_the_last_text() {
     assert!(fits("to be continued$", &[said(&long)]));
     // Both must fit.
     let both = [rule(Some(When::OpenTodos), Some("x"), 1)];
-    assert!(decide(&both, &seen(&[said("x")]), &Counts::default()).is_none());
+    assert!(decide(&both, main(&seen(&[said("x")])), &Counts::default()).is_none());
 }
 
 #[test]
@@ -142,12 +148,41 @@ fn the_first_rule_that_is_not_used_up_counts() {
     let seen = Seen::default();
     let mut counts = Counts::default();
     let mut used = Vec::new();
-    while let Some((index, _)) = decide(&rules, &seen, &counts) {
+    while let Some((index, _)) = decide(&rules, main(&seen), &counts) {
         used.push(index);
-        counts.add(index);
+        counts.add(index, None);
     }
     assert_eq!(used, [0, 1, 1]);
-    assert_eq!(used_up(&rules, &seen, &counts).map(|rule| rule.max), Some(1));
+    assert_eq!(used_up(&rules, main(&seen), &counts).map(|rule| rule.max), Some(1));
+}
+
+#[test]
+fn a_sub_agent_has_rules_and_counts_of_its_own() {
+    let of_subagents =
+        |matches, when, max| ContinueRule { of: Rester::SubAgent, ..rule(when, matches, max) };
+    let rules = [
+        rule(None, Some("."), 1),
+        of_subagents(Some("ponies"), None, 1),
+        of_subagents(None, Some(When::NoAnswer), 2),
+    ];
+    let mut counts = Counts::default();
+    let mut tell = |subagent: Option<&str>, last_text: &str| {
+        let seen = Seen::of_subagent(last_text);
+        let resting = Resting { subagent, seen: &seen };
+        let index = decide(&rules, resting, &counts)?.0;
+        counts.add(index, subagent);
+        Some(index)
+    };
+    assert_eq!(tell(None, "two ponies"), Some(0), "the main agent has its own rule");
+    assert_eq!(tell(None, "two ponies"), None);
+    assert_eq!(tell(Some("a"), "oats"), None);
+    assert_eq!(tell(Some("a"), "two ponies"), Some(1));
+    assert_eq!(tell(Some("a"), "two ponies"), None, "used up for this one");
+    assert_eq!(tell(Some("b"), "two ponies"), Some(1), "and not for another");
+    assert_eq!(tell(Some("b"), " "), Some(2), "nothing was said");
+    let told = (0..100).filter(|n| tell(Some(&n.to_string()), "ponies").is_some()).count();
+    assert_eq!(told + 3, MOST_IN_ALL as usize, "all sub-agents together have a bound");
+    assert_eq!((counts.total(Rester::Main), counts.total(Rester::SubAgent)), (1, MOST_IN_ALL));
 }
 
 fn any_event() -> impl Strategy<Value = EventKind> {
@@ -183,28 +218,28 @@ proptest! {
             for event in turn {
                 seen.take(event);
             }
-            let decided = decide(&rules, &seen, &counts).map(|(index, rule)| (index, rule.max));
+            let decided = decide(&rules, main(&seen), &counts).map(|(index, rule)| (index, rule.max));
             // A function of its arguments and nothing else.
-            prop_assert_eq!(decide(&rules, &seen, &counts).map(|(index, _)| index), decided.map(|d| d.0));
+            prop_assert_eq!(decide(&rules, main(&seen), &counts).map(|(index, _)| index), decided.map(|d| d.0));
             if let Some((index, max)) = decided {
-                prop_assert!(counts.of(index) < max);
+                prop_assert!(counts.of(index, None) < max);
                 prop_assert!(rules[index].fits(&seen));
                 // No earlier rule that fits was passed over.
                 for (earlier, rule) in rules.iter().enumerate().take(index) {
-                    prop_assert!(!rule.fits(&seen) || counts.of(earlier) >= rule.max);
+                    prop_assert!(!rule.fits(&seen) || counts.of(earlier, None) >= rule.max);
                 }
-                counts.add(index);
+                counts.add(index, None);
                 total += 1;
                 seen.begin_turn();
             } else {
                 prop_assert!(
                     total == MOST_IN_ALL
-                        || rules.iter().enumerate().all(|(i, r)| !r.fits(&seen) || counts.of(i) >= r.max)
+                        || rules.iter().enumerate().all(|(i, r)| !r.fits(&seen) || counts.of(i, None) >= r.max)
                 );
             }
         }
         prop_assert!(total <= MOST_IN_ALL);
-        prop_assert_eq!(total, counts.total());
+        prop_assert_eq!(total, counts.total(Rester::Main));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Items: what an agent says and does between the beginning and the end of a turn.
 
+use super::Outcome;
 use crate::id::{CallId, ItemId};
 use serde::{Deserialize, Serialize};
 
@@ -383,42 +384,4 @@ impl Tool {
             | ToolKind::Other => true,
         }
     }
-}
-
-/// How a tool call ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "kind", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Outcome {
-    /// It worked.
-    Success,
-    /// It ran and failed.
-    Failure {
-        /// The exit code of a command, where there is one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        exit_code: Option<i32>,
-        /// The agent's words.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        message: Option<String>,
-    },
-    /// The user or a hook said no.
-    Rejected {
-        /// The reason given, may be empty.
-        reason: String,
-    },
-    /// The agent's own permissions forbid it.
-    Denied {
-        /// The reason given, may be empty.
-        reason: String,
-    },
-    /// It took longer than it may.
-    TimedOut,
-    /// It could not be started.
-    SpawnError {
-        /// The agent's words.
-        message: String,
-    },
-    /// The agent does not say, or says something new.
-    Unknown,
 }

@@ -31,8 +31,8 @@ pub use run::{
 };
 pub use talk::{
     AnswerRefused, ApprovalRequested, ApprovalResolved, ClientLeft, ClientLine, LeftAlone,
-    OwnClientLine, PolicyDecided, RuleWritten, SessionEnded, ToldAgent, ToldClient, TurnCancelled,
-    TurnContinued, TurnEnded, TurnStarted, Withheld,
+    OwnClientLine, PolicyDecided, PromptJudged, RuleWritten, SessionEnded, ToldAgent, ToldClient,
+    TurnCancelled, TurnContinued, TurnEnded, TurnStarted, Withheld,
 };
 pub use word::LogWord;
 
@@ -265,6 +265,10 @@ decision_records! {
     ApprovalResolved = "approval_resolved", Info;
     /// A policy judged what the agent asks.
     PolicyDecided = "policy_decided", Info;
+    /// A rule about prompts kept a prompt from the agent.
+    PromptDenied(PromptJudged) = "prompt_denied", Warn;
+    /// A rule about prompts warns of a prompt that the agent gets.
+    PromptWarned(PromptJudged) = "prompt_warned", Warn;
     /// The answer "always" wrote a rule.
     RuleWritten = "rule_written", Info;
     /// The person or program that answered questions is gone.

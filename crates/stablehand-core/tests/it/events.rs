@@ -184,7 +184,14 @@ fn samples() -> Vec<EventKind> {
             tool: Some(CallId(text())),
             payload: serde_json::json!({"type": "x", "kind": [1, 1.5, null]}),
         },
-        EventKind::TurnContinued { prompt: text(), by: text(), count: 1, max: 3 },
+        EventKind::TurnContinued { prompt: text(), by: text(), count: 1, max: 3, sub_agent: None },
+        EventKind::TurnContinued {
+            prompt: text(),
+            by: text(),
+            count: 1,
+            max: 3,
+            sub_agent: Some(text()),
+        },
     ];
     for end in [
         TurnEnd::Done,

@@ -32,7 +32,13 @@ fn replies() -> [(&'static str, Reply); 7] {
 }
 
 fn heard_as_json(heard: &Heard) -> Value {
-    let stop = heard.stop.map(|it| json!({"completed": it.completed, "rounds": it.rounds}));
+    let stop = heard.stop.as_ref().map(|it| {
+        let mut stop = json!({"completed": it.completed, "rounds": it.rounds});
+        if let Some(last) = &it.last_text {
+            stop["last_text"] = json!(last);
+        }
+        stop
+    });
     let mut told = Map::new();
     let mut put = |key: &str, value: Value| {
         if !value.is_null() && value != json!([]) {

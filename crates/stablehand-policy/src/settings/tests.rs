@@ -96,6 +96,14 @@ fn mistakes_have_their_place() {
         (rule("matches = 'a'\nmax = -3"), "f.toml:4:7: `max`"),
         (rule("matches = 'a'\nagent = []"), "f.toml:4:9: `agent` is empty"),
         (rule("matches = 'a'\nretries = 2"), "f.toml:4:1: unknown field `retries`"),
+        (
+            rule("matches = 'a'\nof = 'all'"),
+            "f.toml:4:6: no `of` is called `all`; there are `main` and `subagent`",
+        ),
+        (
+            rule("of = 'subagent'\nwhen = 'stopped with open todos'"),
+            "f.toml:4:8: `when = \"stopped with open todos\"` is not known of a sub-agent",
+        ),
         ("[[continue]]\nmatches = 'a'\n".to_owned(), "missing field `prompt`"),
         ("[[continue]]\nmatches = 'a'\nprompt = ' '".to_owned(), "f.toml:3:10: `prompt` is empty"),
     ];

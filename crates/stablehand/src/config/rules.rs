@@ -1,18 +1,21 @@
-//! The rules about calls that hold, and the gate that they make.
+//! The rules about calls and prompts that hold, and the gate that they make.
 
 use super::files::known_agents;
 use super::{ConfigError, Places, Sources};
 use crate::gate::Gate;
 use crate::policy_world::FileWorld;
-use stablehand_policy::Policy;
 use stablehand_policy::settings::Whose;
+use stablehand_policy::{Policy, PromptRules};
 use std::path::{Path, PathBuf};
 
-/// Rules about calls, and whose they are.
+/// Rules about calls and prompts, and whose they are.
 #[derive(Debug)]
 pub(super) struct Rules {
     policy: Policy,
+    /// The files with rules about calls.
     pub(super) files: Vec<PathBuf>,
+    /// Whether calls are judged; there may be rules about prompts alone.
+    pub(super) judges_calls: bool,
     /// Nobody named them.
     pub(super) found: bool,
 }
@@ -23,28 +26,32 @@ impl Rules {
     pub(super) fn of(
         rules: Vec<(Whose, PathBuf, Option<Policy>)>,
         sources: &Sources,
-    ) -> Result<Option<Rules>, ConfigError> {
+    ) -> Result<Rules, ConfigError> {
         let named = rules.iter().any(|(whose, ..)| *whose == Whose::Named);
         let profiles = sources.named_profiles()?;
         let (mut files, mut layers) = (Vec::new(), Vec::new());
         for (whose, path, policy) in rules {
             // A file without rules about calls changes nothing, unless it was named for them.
             let says = policy.as_ref().is_some_and(|policy| !policy.says_nothing());
+            let prompts_only = policy.as_ref().is_some_and(Policy::is_about_prompts_only);
             if (whose == Whose::Named) == named {
-                if named || says {
+                if (named && !prompts_only) || says {
                     files.push(path);
                 }
                 layers.extend(policy);
             }
         }
-        if files.is_empty() && profiles.is_empty() {
-            return Ok(None);
-        }
+        let judges_calls = !files.is_empty() || !profiles.is_empty();
         let found = !named && profiles.is_empty();
         layers.extend(profiles);
         let policy = Policy::layered(layers);
         known_agents(policy.agents())?;
-        Ok(Some(Rules { policy, files, found }))
+        Ok(Rules { policy, files, judges_calls, found })
+    }
+
+    /// The rules about prompts for an agent.
+    pub(super) fn prompts(&self, agent: &str) -> PromptRules {
+        self.policy.prompt_rules(agent)
     }
 
     /// The gate for an agent in a workspace.

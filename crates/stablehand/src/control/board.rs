@@ -8,6 +8,7 @@ use super::{Always, Subject};
 use serde::{Deserialize, Serialize};
 use stablehand_core::actor::Actor;
 use stablehand_core::id::TurnId;
+use stablehand_policy::PromptRules;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
@@ -16,7 +17,7 @@ use thiserror::Error;
 const MOST_ANSWERED: usize = 256;
 
 /// Why a session does not take a prompt, or another request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Refused {
@@ -32,6 +33,12 @@ pub enum Refused {
     /// The host does not have the session.
     #[error("there is no such session here; `open` it first")]
     NoSession,
+    /// A rule about prompts denies the prompt.
+    #[error("the prompt is {why}")]
+    Denied {
+        /// By which rule, and why.
+        why: String,
+    },
     /// The turn is over, or was never begun.
     #[error("there is no such turn any more")]
     NoTurn,
@@ -77,6 +84,8 @@ pub struct Board(Arc<Mutex<Posted>>);
 pub(super) struct Posted {
     /// Why no prompt is taken, where none is.
     pub(super) refuses: Option<Refused>,
+    /// What prompts are held against.
+    pub(super) prompt_rules: PromptRules,
     turn: Option<TurnId>,
     waiting: Vec<Waiting>,
     answered: VecDeque<(String, Actor)>,
@@ -102,6 +111,11 @@ impl Board {
         if posted.refuses != Some(Refused::Over) {
             posted.refuses = Some(why);
         }
+    }
+
+    /// Holds every prompt against these rules from now on.
+    pub(crate) fn hold_prompts(&self, rules: PromptRules) {
+        self.lock().prompt_rules = rules;
     }
 
     /// The turn that is on.

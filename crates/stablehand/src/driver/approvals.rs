@@ -120,6 +120,12 @@ impl Driver<'_> {
             }
         };
         let has_rules = matches!(self.spec.approvals, Approvals::Policy { .. });
+        // Without rules no policy decides: a setting does, or that nobody is there any more.
+        let by = match &self.spec.approvals {
+            Approvals::Policy { .. } => decided_by(&decision),
+            Approvals::Allow | Approvals::Deny => ActorKind::Setting.into(),
+            Approvals::Ask { .. } => ActorKind::Unattended.into(),
+        };
         let reaction = self.interaction.request(asked.id, asked.asker, &decision, now);
         let waits = reaction == Reaction::Wait;
         let why = (waits && has_rules).then_some(decision.reason.as_str());
@@ -140,7 +146,7 @@ impl Driver<'_> {
                 self.requests.board().waits(asked.id, Subject { gate, tool, why });
             }
             Reaction::Answer(answer) => {
-                self.answer(channel, asked.id, asked.asker, &answer, &decided_by(&decision));
+                self.answer(channel, asked.id, asked.asker, &answer, &by);
             }
         }
     }
@@ -298,7 +304,7 @@ impl Driver<'_> {
 /// Why requests are denied while the agent is being stopped.
 pub(super) const STOPPING: &str = "the run is being stopped";
 
-/// Returns the rule that decided, or the policy as a whole.
+/// Returns the rule that decided, or the policy as a whole where its default did.
 pub(super) fn decided_by(decision: &Decision) -> Actor {
     let rule = decision.rule.as_ref().map(|rule| ActorKind::Rule(rule.to_string()));
     rule.unwrap_or(ActorKind::Policy).into()

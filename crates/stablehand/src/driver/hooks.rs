@@ -23,6 +23,7 @@ use super::stop::StopReason;
 use crate::agent::Agent;
 use crate::hook_call::Response;
 use crate::hooks::Installation;
+use crate::prompt_gate;
 use serde_json::{Value, json};
 use serve::{Exchange, Incoming};
 use stablehand_core::Moment;
@@ -185,8 +186,10 @@ impl HookServer {
                     format!("denied by stablehand: the hook's payload is no JSON: {error}");
                 let text = format!("the payload of {} is no JSON: {error}", call.event);
                 driver.log.decide(DecisionRecord::HookUnreadable(text.into()), None);
-                let reply =
-                    if role.fails_closed() { Reply::Deny { reason } } else { Reply::Nothing };
+                // A prompt that cannot be read cannot be held against rules either.
+                let is_held = role == Role::Prompt && !driver.spec.prompt_rules.is_empty();
+                let refuses = role.fails_closed() || is_held;
+                let reply = if refuses { Reply::Deny { reason } } else { Reply::Nothing };
                 return self.reply(driver, hooks, call, &reply);
             }
         };
@@ -195,6 +198,15 @@ impl HookServer {
                 let tool = heard.tool.as_deref();
                 let about = (tool, &heard.arguments, heard.folder());
                 self.asks(driver, hooks, call, about, now);
+            }
+            Role::SessionStart | Role::Prompt if is_stopping(driver) => {
+                // What it begins now nobody would see to the end.
+                let reason = format!("denied: {STOPPING}");
+                self.reply(driver, hooks, call, &Reply::Deny { reason });
+            }
+            Role::Prompt => {
+                let reply = judge_prompt(driver, &call.event, heard.prompt.as_deref());
+                self.reply(driver, hooks, call, &reply);
             }
             Role::SessionStart => {
                 let reply = driver.spec.hooks.as_ref().map_or(Reply::Nothing, |wanted| {
@@ -211,7 +223,16 @@ impl HookServer {
                 let reply = onward.map_or(Reply::Nothing, |prompt| Reply::GoOn { prompt });
                 self.reply(driver, hooks, call, &reply);
             }
-            Role::SessionEnd | Role::Prompt | Role::Observe => {
+            Role::SubagentStop => {
+                let id = heard.other_agent.and_then(|other| other.id).unwrap_or_default();
+                let stop = heard.stop.filter(|stop| stop.completed);
+                let onward = stop.and_then(|stop| {
+                    driver.continue_subagent(&id, stop.last_text.as_deref().unwrap_or_default())
+                });
+                let reply = onward.map_or(Reply::Nothing, |prompt| Reply::GoOn { prompt });
+                self.reply(driver, hooks, call, &reply);
+            }
+            Role::SessionEnd | Role::Observe => {
                 self.reply(driver, hooks, call, &Reply::Nothing);
             }
         }
@@ -231,7 +252,7 @@ impl HookServer {
             // Nobody wants to judge; the agent goes by its own rules.
             return self.reply(driver, hooks, call, &Reply::Nothing);
         }
-        if driver.stop.reason().is_some() || driver.requests.is_alarmed() {
+        if is_stopping(driver) {
             // What it begins now nobody would see to the end.
             return self.reply(
                 driver,
@@ -454,6 +475,22 @@ impl Channel for HookServer {
                 driver.log.decide(DecisionRecord::HooksLeft(text.into()), None);
             }
         }
+    }
+}
+
+fn is_stopping(driver: &Driver<'_>) -> bool {
+    driver.stop.reason().is_some() || driver.requests.is_alarmed()
+}
+
+/// Holds a prompt that the agent is about to give to its model against the rules about prompts.
+fn judge_prompt(driver: &mut Driver<'_>, event: &str, prompt: Option<&str>) -> Reply {
+    let (rules, by) = (&driver.spec.prompt_rules, ActorKind::Agent.into());
+    let verdict = prompt_gate::judge(rules, prompt.unwrap_or_default(), &by, Some(event));
+    let Some(verdict) = verdict else { return Reply::Nothing };
+    driver.log.decide(verdict.record, None);
+    match verdict.denied {
+        Some(why) => Reply::Deny { reason: format!("the prompt is {why}") },
+        None => Reply::Nothing,
     }
 }
 

@@ -9,6 +9,8 @@ use super::{Driver, Ending};
 use crate::continuation::{Continuations, Continued};
 use crate::control::Request;
 use crate::log::Fill;
+use crate::prompt_gate;
+use stablehand_core::actor::ActorKind;
 use stablehand_core::event::{EventKind, SessionEnd, TurnEnd};
 use stablehand_core::id::SessionId;
 use stablehand_core::record::{DecisionRecord, Record, TurnContinued};
@@ -37,27 +39,50 @@ impl Driver<'_> {
     /// tells it, in whichever way it listens.
     fn continuation(&mut self, how: &str) -> Option<Continued> {
         self.see_what_was_said();
-        let rules = &mut self.onward.rules;
-        let Some(continued) = rules.proposed() else {
-            if let Some(why) = rules.exhausted() {
+        let rules = &self.onward.rules;
+        let (proposed, exhausted) = (rules.proposed(), rules.exhausted());
+        self.settle_continuation(proposed, exhausted, how)
+    }
+
+    /// Puts a proposal on record and counts it, or says why nothing comes of it.
+    fn settle_continuation(
+        &mut self,
+        proposed: Option<Continued>,
+        exhausted: Option<String>,
+        how: &str,
+    ) -> Option<Continued> {
+        let Some(continued) = proposed else {
+            if let Some(why) = exhausted {
                 self.not_continued(&why);
             }
             return None;
         };
-        rules.accept(&continued);
-        let Continued { prompt, rule, count, max, .. } = &continued;
+        let by = ActorKind::Rule(continued.rule.to_string()).into();
+        let rules = &self.spec.prompt_rules;
+        if let Some(verdict) = prompt_gate::judge(rules, &continued.prompt, &by, None) {
+            self.log.decide(verdict.record, None);
+            if let Some(why) = verdict.denied {
+                self.not_continued(&format!("the prompt is {why}"));
+                return None;
+            }
+        }
+        self.onward.rules.accept(&continued);
+        let Continued { prompt, rule, count, max, sub_agent, .. } = &continued;
+        let who = if sub_agent.is_some() { "the sub-agent" } else { "the agent" };
         let event = EventKind::TurnContinued {
             prompt: prompt.clone(),
             by: rule.to_string(),
             count: *count,
             max: *max,
+            sub_agent: sub_agent.clone(),
         };
         let record = DecisionRecord::Continued(TurnContinued {
             rule: Some(rule.clone()),
             count: *count,
             max: *max,
             prompt: prompt.clone(),
-            text: format!("{rule} has the agent go on ({count} of {max}), {how}"),
+            sub_agent: sub_agent.clone(),
+            text: format!("{rule} has {who} go on ({count} of {max}), {how}"),
         });
         self.log.decide(record, Some(&event));
         Some(continued)
@@ -78,6 +103,18 @@ impl Driver<'_> {
             return None;
         }
         self.continuation("in the same turn, by its hook").map(|continued| continued.prompt)
+    }
+
+    /// A sub-agent that is about to rest: it goes on, where a rule for sub-agents says so.
+    pub(super) fn continue_subagent(&mut self, id: &str, last_text: &str) -> Option<String> {
+        if self.stop.reason().is_some() || self.requests.is_alarmed() {
+            return None;
+        }
+        let rules = &self.onward.rules;
+        let proposed = rules.proposed_to_subagent(id, last_text);
+        let exhausted = rules.exhausted_for_subagent(id, last_text);
+        let continued = self.settle_continuation(proposed, exhausted, "by its hook");
+        continued.map(|continued| continued.prompt)
     }
 
     /// After a process that takes one turn: whoever runs it resumes the session, where a rule says so.

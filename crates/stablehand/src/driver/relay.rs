@@ -9,16 +9,18 @@ use super::channel::{Channel, Wanted};
 use super::relay_rules::Rulings;
 use super::stop::StopReason;
 use super::{Driver, Ending, RunReport, notes, two_way};
+use crate::prompt_gate;
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 use nix::unistd::read;
 use serde_json::json;
+use stablehand_core::actor::ActorKind;
 use stablehand_core::decode::{AcpRelay, ClientWord};
 use stablehand_core::event::{EndedBy, EventKind, SessionEnd};
-use stablehand_core::json::{self, Scan};
-use stablehand_core::line::Line;
+use stablehand_core::json::{self, Object, Scan};
+use stablehand_core::line::{Line, WHOLE_LIMIT};
 use stablehand_core::monitor::{Input, Judgement};
-use stablehand_core::record::{ClientLeft, DecisionRecord, ToldClient};
+use stablehand_core::record::{ClientLeft, DecisionRecord, PromptJudged, ToldClient};
 use stablehand_core::{LineSplitter, Moment, Part};
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -49,6 +51,8 @@ pub(super) struct Relay {
     to_client: Vec<u8>,
     /// A long line of the client is under way.
     client_in_line: bool,
+    /// A long line of the client that the agent does not get is under way.
+    drops_client_line: bool,
     /// A long line of the agent is under way.
     agent_in_line: bool,
 }
@@ -69,6 +73,7 @@ impl Relay {
             to_agent: Vec::new(),
             to_client: Vec::new(),
             client_in_line: false,
+            drops_client_line: false,
             agent_in_line: false,
         }
     }
@@ -106,13 +111,13 @@ impl Relay {
         driver.stamp(now);
         let mut passed = Vec::new();
         let mut answers = Vec::new();
+        let mut refusals = Vec::new();
         if at_end {
             self.splitter.space();
         }
         loop {
             let line = if at_end { self.splitter.finish() } else { self.splitter.next() };
             let Some(line) = line else { break };
-            driver.log.client_line(&line);
             let object = match line.part {
                 Part::Whole => match json::scan(line.bytes) {
                     Scan::Object(object) => Some(object),
@@ -121,6 +126,19 @@ impl Relay {
                 Part::First => json::scan_prefix(line.bytes),
                 Part::Middle | Part::Last => None,
             };
+            if matches!(line.part, Part::Whole | Part::First) {
+                let denied = object.as_ref().and_then(|it| denied_prompt(driver, it, &line));
+                self.drops_client_line = denied.is_some();
+                if let (Some(why), Some(object)) = (denied, &object) {
+                    AcpRelay::refuse_prompt(object, &line, &why, &mut refusals);
+                }
+            }
+            if self.drops_client_line {
+                // Not on record either: the rule may be there because of what stands in it.
+                self.drops_client_line = !line.newline;
+                continue;
+            }
+            driver.log.client_line(&line);
             if let Some(object) = object {
                 if self.rulings.answered(&object) {
                     continue; // It was we who asked.
@@ -151,6 +169,7 @@ impl Relay {
         driver.log.flush();
         driver.prompt.push(&passed);
         driver.write_prompt();
+        self.tell_client(driver, "error", &refusals);
         self.carry_out_asked(driver);
     }
 
@@ -230,6 +249,26 @@ impl Relay {
         driver.prompt.push(lines);
         driver.write_prompt();
     }
+}
+
+/// Returns why a line of the client is a prompt that the agent must not get; that is on record then. A
+/// line that is too long to be held whole cannot be judged, so no rule about prompts lets it pass.
+fn denied_prompt(driver: &mut Driver<'_>, object: &Object<'_>, line: &Line<'_>) -> Option<String> {
+    let rules = &driver.spec.prompt_rules;
+    if rules.is_empty() {
+        return None;
+    }
+    let prompt = AcpRelay::prompt_in(object, line)?;
+    if line.part != Part::Whole {
+        let text = format!("the prompt is denied: it is longer than {} MiB", WHOLE_LIMIT >> 20);
+        let (by, bytes) = (ActorKind::Client.to_string(), line.bytes.len() as u64);
+        let judged = PromptJudged { by, bytes, text: text.clone(), ..PromptJudged::default() };
+        driver.log.decide(DecisionRecord::PromptDenied(judged), None);
+        return Some(text);
+    }
+    let verdict = prompt_gate::judge(rules, &prompt, &ActorKind::Client.into(), None)?;
+    driver.log.decide(verdict.record, None);
+    verdict.denied.map(|why| format!("the prompt is {why}"))
 }
 
 impl Channel for Relay {

@@ -7,6 +7,7 @@ use super::turns::Turns;
 use crate::control::{Request, Requests};
 use crate::driver::{Ending, RunReport};
 use crate::log::Log;
+use crate::prompt_gate;
 use crate::recovery::{self, Next};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand_core::event::{EndedBy, SessionEnd};
@@ -36,6 +37,16 @@ impl Runs {
         turns: &Turns,
     ) -> Again {
         let next = recovery::next(report, report.tried, self.tries.allowed);
+        if matches!(next, Next::Continue { .. }) {
+            let rules = &self.plan.prompt_rules;
+            let verdict = prompt_gate::judge(rules, &self.continue_prompt, &self.by, None);
+            if let Some(verdict) = verdict {
+                log.decide(verdict.record, None);
+                if verdict.denied.is_some() {
+                    return Again::Not;
+                }
+            }
+        }
         let Some(scheduled) = recovery::on_record(report, report.tried, &next) else {
             return Again::Not;
         };

@@ -19,6 +19,7 @@ use stablehand_core::id::{SessionId, SessionKey};
 use stablehand_core::mcp::McpServer;
 use stablehand_core::monitor::Limits;
 use stablehand_core::speak::Prompt;
+use stablehand_policy::PromptRules;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
@@ -68,6 +69,12 @@ pub enum StartError {
     NoImages {
         /// Which agent.
         agent: &'static str,
+    },
+    /// A rule about prompts denies the first prompt; the log says so.
+    #[error("the prompt is {why}")]
+    PromptDenied {
+        /// By which rule, and why.
+        why: String,
     },
     /// There is neither a prompt nor a conversation to wait for one.
     #[error("there is no prompt; give one with `prompt`, or wait for one with `conversation`")]
@@ -122,6 +129,7 @@ pub struct SessionSpec {
     pub(super) surroundings: Option<Surroundings>,
     pub(super) context: Option<String>,
     pub(super) continuations: Continuations,
+    pub(super) prompt_rules: PromptRules,
     pub(super) warnings: Vec<String>,
     pub(super) redaction: Option<Redaction>,
     pub(super) hooks: Option<HookSetup>,
@@ -179,6 +187,7 @@ impl SessionSpec {
             surroundings: None,
             context: None,
             continuations: Continuations::default(),
+            prompt_rules: PromptRules::default(),
             warnings: Vec::new(),
             redaction: None,
             hooks: None,
@@ -356,6 +365,14 @@ impl SessionSpec {
     /// another one follows, also in a session of one prompt.
     pub fn continuations(mut self, rules: Continuations) -> Self {
         self.continuations = rules;
+        self
+    }
+
+    /// Which prompts are denied, and which are warned about, before the agent gets them; none where
+    /// nobody says so. A denied first prompt is [`StartError::PromptDenied`], a later one
+    /// [`Refused::Denied`](crate::Refused::Denied).
+    pub fn prompt_rules(mut self, rules: PromptRules) -> Self {
+        self.prompt_rules = rules;
         self
     }
 

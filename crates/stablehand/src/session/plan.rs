@@ -15,6 +15,7 @@ use stablehand_core::id::SessionId;
 use stablehand_core::monitor::Limits;
 use stablehand_core::speak::Image;
 use stablehand_core::terminal::TerminalSize;
+use stablehand_policy::PromptRules;
 use stablehand_policy::settings::context;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -41,6 +42,8 @@ pub(super) struct RunPlan {
     pub(super) context: Option<String>,
     /// When the agent is told to go on after a turn that ended well.
     pub(super) continuations: Continuations,
+    /// Which prompts the agent must not get.
+    pub(super) prompt_rules: PromptRules,
     /// How its hooks reach us, where they are to.
     pub(super) hooks: Option<HookSetup>,
     /// Whether one process takes several prompts, where the agent can.
@@ -105,6 +108,7 @@ impl RunPlan {
             leases: None,
             context: None,
             continuations: Continuations::default(),
+            prompt_rules: PromptRules::default(),
             hooks: None,
             stays: false,
             observe_only: false,
@@ -156,6 +160,7 @@ impl RunPlan {
             verify: self.verify,
             terminal: None,
             continuations: self.continuations.clone(),
+            prompt_rules: self.prompt_rules.clone(),
             tries,
         };
         match &self.start {

@@ -6,15 +6,17 @@ use super::runs::{Asked, Runs};
 use super::{Handle, Session, turns};
 use crate::agent::{Agent, Form, PlanRequest};
 use crate::control::{self, Control, Requests};
-use crate::driver::{Approvals, Faces, RunSpec, StatusCell};
+use crate::driver::{Approvals, Faces, RunReport, RunSpec, StatusCell};
 use crate::frames::{Checkpoints, Feed, How};
 use crate::gate::Attendance;
 use crate::host::ControlSocket;
 use crate::host::catalog::key_of;
 use crate::keeper::KeeperProgram;
 use crate::log::{Listener, Log, LogOptions};
+use crate::prompt_gate::{self, PromptVerdict};
 use crate::recovery::Tries;
 use crate::surroundings::{Surroundings, is_initialised};
+use stablehand_core::event::SessionEnd;
 use stablehand_core::id::SessionKey;
 use stablehand_core::mcp::McpServer;
 use stablehand_core::monitor::Limits;
@@ -64,6 +66,9 @@ impl SessionSpec {
     pub fn dry_run(mut self) -> Result<RunSpec, StartError> {
         let ground = self.ground()?;
         let prompt = self.prompt.clone().unwrap_or_default();
+        if let Some(why) = self.judge_prompt().and_then(|verdict| verdict.denied) {
+            return Err(StartError::PromptDenied { why });
+        }
         self.runs(&ground)?.spec(&prompt)
     }
 
@@ -95,7 +100,10 @@ impl SessionSpec {
             durability: self.durability,
             required: self.log_required,
         };
-        let waits_for_prompt = past.is_some();
+        let verdict = self.judge_prompt();
+        let prompt_rules = self.prompt_rules.clone();
+        // An agent whose first prompt may be denied is not started before there is one.
+        let waits_for_prompt = past.is_some() || !prompt_rules.is_empty();
         let runs = Runs { waits_for_prompt, ..self.runs(&ground)? };
         // Before the log is made, so that a session that is taken leaves nothing behind.
         runs.check_lease()?;
@@ -107,11 +115,20 @@ impl SessionSpec {
         for text in warnings {
             log.decide(DecisionRecord::SettingIgnored(text.into()), None);
         }
+        if let Some(verdict) = verdict {
+            log.decide(verdict.record, None);
+            if let Some(why) = verdict.denied {
+                turns::end_session(RunReport::without_run(SessionEnd::SpawnFailed).end, &mut log);
+                log.end();
+                return Err(StartError::PromptDenied { why });
+            }
+        }
         log.flush();
         let (control, requests) = match attach.control {
             Some(ends) => ends,
             None => control::control().map_err(StartError::System)?,
         };
+        requests.board().hold_prompts(prompt_rules);
         // A session that cannot be spoken to from outside is one all the same.
         let socket = ControlSocket::open(&ground.folder, key, control.clone()).ok();
         let checkpoints = Some(Checkpoints::beside(&ground.folder));
@@ -150,6 +167,12 @@ impl SessionSpec {
             source,
             key,
         })
+    }
+
+    /// Holds the first prompt against the rules.
+    fn judge_prompt(&self) -> Option<PromptVerdict> {
+        let prompt = String::from_utf8_lossy(&self.prompt.as_ref()?.bytes);
+        prompt_gate::judge(&self.prompt_rules, &prompt, &self.by, None)
     }
 
     fn ground(&mut self) -> Result<Ground, StartError> {
@@ -236,6 +259,7 @@ impl SessionSpec {
             leases: Some(leases),
             context: self.context,
             continuations: self.continuations,
+            prompt_rules: self.prompt_rules,
             hooks: self.hooks,
             stays: self.conversation,
             observe_only: self.observe_only,

@@ -4,8 +4,8 @@ use super::parts::trimmed;
 use super::{Call, Facts, Judged, Last, Question, Refusal, Seen, TEXT, Told};
 use crate::post_mortem::words;
 use stablehand_core::event::{
-    Event, EventKind, Health, Item, ItemBody, NoticeLevel, Outcome, TextRole, Tool, TurnEnd,
-    Unrecognized,
+    Event, EventKind, Health, Item, ItemBody, NoticeLevel, Outcome, OutcomeClass, TextRole, Tool,
+    TurnEnd, Unrecognized,
 };
 use stablehand_core::id::{ItemId, digest64};
 use stablehand_core::record::DecisionKind;
@@ -164,7 +164,8 @@ impl Facts {
         let outcome = tool.outcome.as_ref().map(words::of_outcome).unwrap_or_default();
         let text = format!("`{}`: {outcome}", words::of_call(&tool.name, tool.headline()));
         let seen = Seen::new(at, "item.completed", &text);
-        if !matches!(tool.outcome, None | Some(Outcome::Success | Outcome::Unknown)) {
+        let class = tool.outcome.as_ref().map(Outcome::class);
+        if matches!(class, Some(OutcomeClass::Failure | OutcomeClass::Refusal)) {
             self.failed_calls.push(seen.clone());
         }
         self.same_calls.note(digest, || seen.clone());

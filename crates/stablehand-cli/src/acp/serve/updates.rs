@@ -14,8 +14,8 @@ use agent_client_protocol::v1::schema::{
 };
 use serde_json::{Value, json};
 use stablehand_core::event::{
-    Event, EventKind, Evidence, Health, Item, ItemBody, NoticeLevel, Outcome, TextRole, Todo,
-    TodoStatus, Tool, ToolInput, ToolKind,
+    Event, EventKind, Evidence, Health, Item, ItemBody, NoticeLevel, Outcome, OutcomeClass,
+    TextRole, Todo, TodoStatus, Tool, ToolInput, ToolKind,
 };
 use stablehand_core::id::ItemId;
 use stablehand_core::text::plain;
@@ -80,8 +80,9 @@ impl Updates {
                 self.told = None;
                 self.by_item.clear();
             }
-            EventKind::TurnContinued { prompt, by, count, max } => {
-                let text = format!("Told to go on: {prompt} ({count} of {max}, by {by})");
+            EventKind::TurnContinued { prompt, by, count, max, sub_agent } => {
+                let who = if sub_agent.is_some() { "Sub-agent told" } else { "Told" };
+                let text = format!("{who} to go on: {prompt} ({count} of {max}, by {by})");
                 self.notice(NoticeLevel::Info, &text, None, out);
             }
             EventKind::ItemStarted { item } => self.started(item, out),
@@ -240,11 +241,13 @@ impl Updates {
     }
 
     fn fields(&self, tool: &Tool) -> ToolCallUpdateFields {
-        let status = match &tool.outcome {
+        let status = match tool.outcome.as_ref().map(Outcome::class) {
             None => ToolCallStatus::InProgress,
-            // Of some calls nobody tells how they ended; they did end.
-            Some(Outcome::Success | Outcome::Unknown) => ToolCallStatus::Completed,
-            Some(_) => ToolCallStatus::Failed,
+            Some(OutcomeClass::Success) => ToolCallStatus::Completed,
+            // The protocol has no word for an unknown end, and `completed` would claim a success.
+            Some(OutcomeClass::Failure | OutcomeClass::Refusal | OutcomeClass::Unknown) => {
+                ToolCallStatus::Failed
+            }
         };
         let path = match &tool.input {
             ToolInput::Path { path } => Some(self.whole(path)),
@@ -434,16 +437,10 @@ fn raw_output(tool: &Tool) -> Option<Value> {
 /// Why a call came to nothing, for a person.
 fn reason(outcome: &Outcome) -> Option<String> {
     match outcome {
-        Outcome::Failure { exit_code, message } => match (exit_code, message) {
-            (_, Some(message)) => Some(message.clone()),
-            (Some(code), None) => Some(format!("exit status {code}")),
-            (None, None) => None,
-        },
-        Outcome::Rejected { reason } => Some(format!("rejected: {reason}")),
-        Outcome::Denied { reason } => Some(format!("denied: {reason}")),
-        Outcome::TimedOut => Some("timed out".to_owned()),
-        Outcome::SpawnError { message } => Some(format!("not started: {message}")),
-        _ => None,
+        Outcome::Success => None,
+        // What it said is more than that it failed.
+        Outcome::Failure { message: Some(message), .. } => Some(message.clone()),
+        other => Some(other.describe()),
     }
 }
 

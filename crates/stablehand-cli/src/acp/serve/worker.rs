@@ -246,7 +246,14 @@ impl Worker {
             // An agent's process keeps the mode and the model that it was started with.
             host.end(key, FAREWELL);
         }
-        let refused = |why: Refused| internal(why.to_string(), json!({}));
+        let refused = |why: Refused| match why {
+            Refused::Denied { .. } => {
+                let mut error = Error::invalid_params();
+                error.message = why.to_string();
+                error
+            }
+            why => internal(why.to_string(), json!({})),
+        };
         match host.prompt(key, prompt.clone(), actor()) {
             Err(Refused::NoSession | Refused::Over) => {
                 // One that takes no prompt any more may take a moment to be over.

@@ -1,6 +1,6 @@
 //! What an editor may send besides words, and who may ask it: images, files, hooks, rules to try again.
 
-use super::{Editor, demo, with_shims};
+use super::{Editor, demo, served, with_shims};
 use crate::support::{env, secs};
 use serde_json::json;
 use stablehand_testkit::{Run, TestEnv};
@@ -23,6 +23,31 @@ fn scripted<'e>(env: &'e TestEnv, agent: &str) -> Run<'e> {
         .flag("--idle-timeout", "2s")
         .variable("FAKE_AGENT_DIALECT", agent)
         .deadline(secs(90))
+}
+
+#[test]
+fn a_prompt_that_a_rule_denies_is_refused_with_its_reason_and_starts_nothing() {
+    for agent in ["claude", "cursor"] {
+        let env = with_shims();
+        let file = env.work().join("stablehand.toml");
+        let text = "[[prompt]]\nmatches = 'SECRET'\naction = 'deny'\nreason = 'keys stay here'\n";
+        std::fs::write(&file, text).unwrap();
+        let mut editor = Editor::open(served(&env, agent, "hello"), &env);
+        let session = editor.new_session();
+        let refused = editor.prompt(&session, "the SECRET");
+        assert_eq!(refused["error"]["code"], -32602, "{agent}: {refused}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains("stablehand.toml:1: keys stay here"), "{agent}: {message}");
+        assert!(env.logs().iter().all(|log| !log.has("agent_spawned")), "{agent}");
+        let done = editor.prompt(&session, "oats");
+        assert_eq!(done["result"]["stopReason"], "end_turn", "{agent}: {done}");
+        editor.leave().assert_code(0);
+        let log = env.log();
+        let denied = log.one("prompt_denied");
+        assert_eq!((&denied["by"], &denied["via"]), (&"person".into(), &"acp".into()), "{agent}");
+        assert_eq!(log.all("turn_started").len(), 1, "{agent}: {:?}", log.names());
+        env.assert_nobody_left();
+    }
 }
 
 #[test]

@@ -69,6 +69,41 @@ fn what_rules_decide_the_client_never_sees() {
 }
 
 #[test]
+fn a_prompt_that_a_rule_denies_never_reaches_the_agent() {
+    let env = TestEnv::new(bins());
+    let heard = env.path("heard");
+    let note = format!(
+        r#"*'"session/prompt"'*) printf '%s\n' "$l" >> '{0}'; echo '{{"jsonrpc":"2.0","id":3,"result":{{"stopReason":"end_turn"}}}}';;"#,
+        heard.display()
+    );
+    let file = env.path("rules.toml");
+    std::fs::write(&file, "[[prompt]]\nmatches = 'SECRET'\naction = 'deny'\n").unwrap();
+    let run = through(&env, &agent(&env, &note)).flag("--policy", &file);
+    let mut running = run.stdin_open().start();
+    converse(&mut running, &[(HELLO, "pony"), (NEW, "s1")]);
+    // A file that the editor hands over is part of the prompt.
+    let secret = r#"{"jsonrpc":"2.0","id":"no","method":"session/prompt","params":{"sessionId":"s1","prompt":[{"type":"text","text":"look"},{"type":"resource","resource":{"uri":"file:///w/k","text":"the SECRET"}}]}}"#;
+    converse(&mut running, &[(secret, "the prompt is denied by"), (PROMPT, "end_turn")]);
+    running.close_stdin();
+    let run = running.finish();
+    run.assert_code(0);
+    let text = run.stdout_text();
+    let refusal: Value = text
+        .lines()
+        .find(|line| line.contains("denied"))
+        .map(serde_json::from_str)
+        .unwrap()
+        .unwrap();
+    assert_eq!((&refusal["id"], &refusal["error"]["code"]), (&"no".into(), &(-32602).into()));
+    let heard = std::fs::read_to_string(heard).unwrap();
+    assert!(heard.contains("feed the ponies") && !heard.contains("SECRET"), "{heard}");
+    let log = env.log();
+    assert_eq!(log.one("prompt_denied")["by"], "client");
+    assert_eq!(log.all("prompt_given").len(), 1);
+    assert!(!log.mentions("SECRET"));
+}
+
+#[test]
 fn what_rules_allow_passes_as_it_is() {
     for request in [WRITE, TERMINAL] {
         let env = TestEnv::new(bins());

@@ -55,6 +55,22 @@ pub struct AcpRelay {
 }
 
 impl AcpRelay {
+    /// Returns a prompt in a line of the client, as text to be held against rules: with the files that
+    /// it brings along. Nothing is made of the line yet.
+    pub fn prompt_in(object: &Object<'_>, line: &Line<'_>) -> Option<String> {
+        let word = Word::read(object, line);
+        let is_prompt = word.method.as_deref() == Some("session/prompt");
+        (is_prompt && word.id.is_some()).then(|| whole_prompt(word.params))
+    }
+
+    /// Words to the client, whose prompt the agent does not get.
+    pub fn refuse_prompt(object: &Object<'_>, line: &Line<'_>, why: &str, out: &mut Vec<u8>) {
+        let id = Word::read(object, line).id.map_or(&b"null"[..], Value::raw);
+        if let Ok(id) = serde_json::from_slice::<Box<RawValue>>(id) {
+            answer(&id, "error", &json!({ "code": -32602, "message": why }), out);
+        }
+    }
+
     /// The client said this. Of a line that is too long, the beginning.
     pub fn client_said(&mut self, object: &Object<'_>, line: &Line<'_>) -> ClientWord {
         let word = Word::read(object, line);
@@ -226,6 +242,17 @@ fn prompt_text(params: Value<'_>) -> String {
     texts.join("\n")
 }
 
+/// Everything in a prompt that the agent reads: texts, and files with their names.
+fn whole_prompt(params: Value<'_>) -> String {
+    let mut parts = Vec::new();
+    for block in params.get("prompt").into_iter().flat_map(Value::elements) {
+        for holder in [Some(block), block.get("resource")].into_iter().flatten() {
+            parts.extend(["uri", "text"].iter().filter_map(|key| first(holder, &[*key])));
+        }
+    }
+    parts.join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,6 +287,23 @@ mod tests {
         agent(&mut relay, r#"{"result":{"stopReason":"end_turn"}, "id": 7 }"#);
         assert!(!relay.is_busy());
         assert_eq!(relay.unanswered(), 0);
+    }
+
+    #[test]
+    fn a_prompt_is_judged_with_the_files_that_it_brings_and_refused_by_its_id() {
+        let text = r#"{"id":"p1","method":"session/prompt","params":{"prompt":[
+            {"type":"text","text":"read this"},
+            {"type":"resource","resource":{"uri":"file:///w/keys","text":"oats"}},
+            {"type":"resource_link","uri":"file:///w/hay"}]}}"#
+            .replace('\n', "");
+        let prompt = with(&text, AcpRelay::prompt_in);
+        assert_eq!(prompt.as_deref(), Some("read this\nfile:///w/keys\noats\nfile:///w/hay"));
+        assert_eq!(with(r#"{"id":1,"method":"session/new"}"#, AcpRelay::prompt_in), None);
+        let mut out = Vec::new();
+        with(&text, |object, line| AcpRelay::refuse_prompt(object, line, "no \"keys\"", &mut out));
+        let answer: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(answer["id"], "p1");
+        assert_eq!(answer["error"], json!({ "code": -32602, "message": "no \"keys\"" }));
     }
 
     #[test]

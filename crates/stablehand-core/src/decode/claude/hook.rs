@@ -46,8 +46,7 @@ const EVENTS: &[HookEvent] = &[
     event("Elicitation", Role::Observe, false),
     event("ElicitationResult", Role::Observe, false),
     event("SubagentStart", Role::Observe, true),
-    // It can be told to go on, but it is not the agent that rests.
-    event("SubagentStop", Role::Observe, true),
+    event("SubagentStop", Role::SubagentStop, true),
     event("TaskCreated", Role::Observe, true),
     event("TaskCompleted", Role::Observe, true),
     event("TeammateIdle", Role::Observe, false),
@@ -80,7 +79,7 @@ impl Hooks for ClaudeHooks {
             "Stop" => {
                 // It only says whether a hook has made it go on, not how often.
                 let rounds = u64::from(is_true(payload, "stop_hook_active"));
-                heard.stop = Some(Stopping { completed: true, rounds });
+                heard.stop = Some(Stopping { completed: true, rounds, last_text: None });
             }
             "SubagentStart" => {
                 let description = short(say("agent_type"));
@@ -92,6 +91,9 @@ impl Hooks for ClaudeHooks {
                 let description = format!("{kind} (ended: {})", short(last));
                 heard.items.push(ItemBody::SubAgent { description });
                 heard.other_agent = Some(other(payload, "agent_id", AgentMoment::Ends));
+                let rounds = u64::from(is_true(payload, "stop_hook_active"));
+                let last_text = Some(last.to_owned());
+                heard.stop = Some(Stopping { completed: true, rounds, last_text });
             }
             "PreCompact" => {
                 let trigger = say("trigger");

@@ -52,8 +52,7 @@ const EVENTS: &[HookEvent] = &[
     event("postToolUse", Role::Observe, true),
     event("postToolUseFailure", Role::Observe, true),
     event("subagentStart", Role::Permission, false),
-    // It can be told to go on, but it is not the agent that rests.
-    event("subagentStop", Role::Observe, false),
+    event("subagentStop", Role::SubagentStop, false),
     event("preCompact", Role::Observe, true),
     event("afterAgentResponse", Role::Observe, false),
     event("stop", Role::Stop, false),
@@ -93,6 +92,8 @@ impl Hooks for CursorHooks {
             "subagentStop" => {
                 heard.items.push(ItemBody::SubAgent { description: subagent_end(payload) });
                 heard.other_agent = Some(other(payload, "subagent_id", AgentMoment::Ends));
+                let last_text = Some(string(payload, "summary").unwrap_or_default());
+                heard.stop = Some(Stopping { last_text, ..stopping(payload) });
             }
             "afterFileEdit" | "afterTabFileEdit" => {
                 let path = string(payload, "file_path").unwrap_or_default();
@@ -108,12 +109,7 @@ impl Hooks for CursorHooks {
                 heard.items.extend(text.map(|text| ItemBody::Message { text }));
             }
             "preCompact" => heard.items.push(notice(&compaction(payload))),
-            "stop" => {
-                heard.stop = Some(Stopping {
-                    completed: text(payload, "status") == Some("completed"),
-                    rounds: number(payload, "loop_count").unwrap_or(0),
-                });
-            }
+            "stop" => heard.stop = Some(stopping(payload)),
             _ => {
                 if let Some(name) = text(payload, "tool_name") {
                     hear(name, unpacked(payload.get("tool_input")), payload, &mut heard);
@@ -346,6 +342,15 @@ fn end(event: &str, payload: &Value, tool: &mut Tool) {
             tool.output = payload.get("result_json").and_then(shown);
         }
         _ => {}
+    }
+}
+
+/// How an agent comes to rest.
+fn stopping(payload: &Value) -> Stopping {
+    Stopping {
+        completed: text(payload, "status") == Some("completed"),
+        rounds: number(payload, "loop_count").unwrap_or(0),
+        last_text: None,
     }
 }
 

@@ -52,7 +52,7 @@ impl Hooks for GeminiHooks {
             "AfterAgent" => {
                 // It only says whether a hook has made it go on, not how often.
                 let rounds = u64::from(is_true(payload, "stop_hook_active"));
-                heard.stop = Some(Stopping { completed: true, rounds });
+                heard.stop = Some(Stopping { completed: true, rounds, last_text: None });
             }
             "Notification" => heard.items.extend(text(payload, "message").map(notice)),
             // It comes before every request, and is true only where somebody asked for it.

@@ -123,7 +123,7 @@ pub struct ApprovalResolved {
     pub id: String,
     /// `allow`, `allow_with`, `allow_always`, `deny`, or an option of the agent's.
     pub choice: String,
-    /// Who answered: a rule, `policy`, `person`, `program`, `client`, `agent`, `timeout`,
+    /// Who answered: a rule, `policy`, `setting`, `person`, `program`, `client`, `agent`, `timeout`,
     /// `unattended` or `stop`.
     pub by: String,
     /// The face that a person or a program answered through.
@@ -274,6 +274,31 @@ pub struct TurnContinued {
     pub max: u32,
     /// What the agent is told.
     pub prompt: String,
+    /// The agent's id of the sub-agent that goes on, where it is one; may be empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sub_agent: Option<String>,
+    /// For people.
+    pub text: String,
+}
+
+/// What a rule says of a prompt. The prompt itself is not here: the rule may be there because of what
+/// stands in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct PromptJudged {
+    /// The rule.
+    pub rule: Option<RuleRef>,
+    /// Who prompted.
+    pub by: String,
+    /// The face that it came through.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// The agent's name of the hook that told us of the prompt, where it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook: Option<String>,
+    /// The length of the prompt.
+    pub bytes: u64,
     /// For people.
     pub text: String,
 }
