@@ -244,6 +244,7 @@ impl ChoiceArgs {
             .continue_prompt(&again.continue_prompt)
             .context(config.context.text.clone())
             .continuations(config.continuations(agent))
+            .max_output(config.max_output)
             .ignored_settings(config.ignored().to_vec())
             .variables(config.variables());
         let spec = if self.hooks { spec.hooks(env.hook_setup()?) } else { spec };
