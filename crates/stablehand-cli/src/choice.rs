@@ -245,6 +245,7 @@ impl ChoiceArgs {
             .context(config.context.text.clone())
             .continuations(config.continuations(agent))
             .prompt_rules(config.prompt_rules(agent.name()))
+            .max_output(config.max_output)
             .ignored_settings(config.ignored().to_vec())
             .variables(config.variables());
         let spec = if self.hooks { spec.hooks(env.hook_setup()?) } else { spec };

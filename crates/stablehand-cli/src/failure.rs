@@ -1,16 +1,20 @@
 //! What went wrong, for the person at the keyboard: the only place that words hints.
 
 use crate::choice;
-use stablehand::agent::PlanError;
+use stablehand::agent::{Agent, Form, PlanError};
 use stablehand::config::{ConfigError, agent_names};
 use stablehand::context::ContextError;
+use stablehand::driver::RunReport;
 use stablehand::error_chain as chain;
 use stablehand::hooks::HookError;
 use stablehand::keeper::SpawnError;
 use stablehand::lease::LeaseError;
 use stablehand::log::LogError;
 use stablehand::manage::AskError;
+use stablehand::manage::status::how_to_log_in;
 use stablehand::session::StartError;
+use stablehand_core::decode::failure_of;
+use stablehand_core::event::FailureKind;
 use stablehand_store::StoreError;
 
 /// A command that could not do its work.
@@ -27,6 +31,12 @@ Exit status: 0 the agent succeeded; 1 it failed or could not be run; 2 it hung o
 and was stopped; 64 wrong usage; 73 the log cannot be created; 141 the reader of the output went \
 away; 128+n ended by signal n (130 for Ctrl-C, 143 for SIGTERM). The last record of the log has the \
 outcome for machines.";
+
+/// The same for `cursor-wrap`, which has no status of its own for the log.
+pub const WRAP_EXIT_CODES: &str = "\
+Exit status: 0 the agent succeeded; 1 it failed or could not be run, or the log cannot be created; \
+2 it hung and was stopped; 64 wrong usage; 141 the reader of the output went away; 128+n ended by \
+signal n (130 for Ctrl-C, 143 for SIGTERM). The last record of the log has the outcome for machines.";
 
 /// The command line was wrong.
 pub const USAGE: u8 = 64;
@@ -49,6 +59,12 @@ impl Failure {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Ends the program with another exit status.
+    #[must_use]
+    pub fn with_code(self, code: u8) -> Self {
+        Failure { code, ..self }
     }
 
     /// What happened, without the hint.
@@ -92,9 +108,7 @@ impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Self {
         let failure = Failure::new(chain(&error));
         let hint = match &error {
-            PlanError::NotFound { .. } => {
-                return failure.hint("install it, or say where it is with --agent-bin");
-            }
+            PlanError::NotFound { install, .. } => return failure.hint(install_hint(install)),
             PlanError::NoSuchMode { has, .. } if has.is_empty() => {
                 "it has none; leave --mode out".to_owned()
             }
@@ -195,9 +209,15 @@ impl From<AskError> for Failure {
                 failure.hint(format!("run `{command}` yourself to see what it says"))
             }
             AskError::Files { .. } => failure.hint("look whether they are whole"),
-            AskError::Start { source, .. } => match spawn_hint(&source) {
+            AskError::Start { agent, source } => match spawn_hint(&source, Agent::by_name(agent)) {
                 Some(hint) => failure.hint(hint),
                 None => failure,
+            },
+            AskError::Refused { agent, said, .. } => match Agent::by_name(agent) {
+                Some(agent) if failure_of(&said) == Some(FailureKind::Auth) => {
+                    failure.hint(how_to_log_in(agent))
+                }
+                _ => failure,
             },
             AskError::UnsafeName { .. } => Failure { code: USAGE, ..failure },
             _ => failure,
@@ -257,17 +277,32 @@ pub fn log_hint(log: &std::path::Path) -> String {
     format!("the log says why: stablehand doctor {}", log.display())
 }
 
-/// What to do about an agent that could not be started.
-pub fn spawn_hint(error: &SpawnError) -> Option<&'static str> {
-    match error {
-        SpawnError::NotFound { .. } => Some("install it, or say where it is with --agent-bin"),
-        SpawnError::SessionTaken(_) => Some("wait for it to end, or start a new session"),
+/// How to get a program that is missing.
+fn install_hint(install: &str) -> String {
+    format!("{install}, or pass --agent-bin PATH")
+}
+
+/// What to do about an agent that could not be started; an agent that we do not know is not named.
+pub fn spawn_hint(error: &SpawnError, agent: Option<Agent>) -> Option<String> {
+    let hint = match error {
+        SpawnError::NotFound { .. } => {
+            let install = agent.map_or("install it", |agent| agent.install(Form::OneTurn));
+            return Some(install_hint(install));
+        }
+        SpawnError::SessionTaken(_) => "wait for it to end, or start a new session",
         SpawnError::NotExecutable { .. } => {
-            Some("make it executable (chmod +x), or name another with --agent-bin")
+            "make it executable (chmod +x), or name another with --agent-bin"
         }
-        SpawnError::BadWorkingDirectory { .. } => {
-            Some("name a folder that exists with --workspace")
-        }
-        _ => None,
-    }
+        SpawnError::BadWorkingDirectory { .. } => "name a folder that exists with --workspace",
+        _ => return None,
+    };
+    Some(hint.to_owned())
+}
+
+/// What to do about a run that did not end well: start the program, log in, or read the log.
+pub fn run_hint(report: &RunReport, agent: Option<Agent>, log: &std::path::Path) -> String {
+    let spawn = report.failure.as_ref().and_then(|error| spawn_hint(error, agent));
+    let needs_login = report.failure_kind() == Some(FailureKind::Auth);
+    let login = || agent.filter(|_| needs_login).map(how_to_log_in);
+    spawn.or_else(login).unwrap_or_else(|| log_hint(log))
 }

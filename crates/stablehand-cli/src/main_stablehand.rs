@@ -149,7 +149,7 @@ mod tests {
             ("Approvals", &["unattended", "approval_timeout", "approve_fd"]),
             ("Log", log),
             ("Secrets", &["redact_raw", "no_redact"]),
-            ("Settings", &["context", "env", "no_policy", "no_config"]),
+            ("Settings", &["context", "env", "max_output", "no_policy", "no_config"]),
             ("Terminal", &["transport", "size", "exit_when_quiet"]),
         ];
         let mut commands = vec![Cli::command()];

@@ -12,7 +12,7 @@ use crate::duration;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::output::{Paint, Progress, print_json};
-use stablehand::agent::Agent;
+use stablehand::agent::{Agent, Form};
 use stablehand::error_chain;
 use stablehand::manage::cache::Cache;
 use stablehand::manage::desk::Step;
@@ -232,7 +232,7 @@ fn act(
         Step::Done(_) => Ok(0),
         Step::OnTerminal(mut launch) => {
             launch.args.extend(extra.iter().cloned());
-            let code = terminal::run(&launch, &env);
+            let code = terminal::run(found.agent, &launch, &env);
             // Whatever it was that the person did there, what we knew is old.
             desk.forget(found.agent);
             code
@@ -280,9 +280,7 @@ fn the_only_one(env: &Env) -> Result<AgentProgram, Failure> {
 }
 
 pub(crate) fn not_installed(agent: Agent) -> Failure {
-    let looked_for = agent.row().programs.join(", ");
-    Failure::new(format!("{} is not installed (looked for {looked_for} on PATH)", agent.name()))
-        .hint(format!("{}; or say where it is with --agent-bin", agent.row().manage.install))
+    agent.not_found(Form::OneTurn).into()
 }
 
 /// Why there is no answer, in one line.

@@ -2,6 +2,7 @@
 
 use stablehand::config::ConfigRequest;
 use stablehand_core::decision::OnUnasked;
+use stablehand_core::size::MaxOutput;
 use stablehand_policy::settings::variable::{self, Variable};
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,11 @@ pub struct SettingsArgs {
     /// A variable for the agent and its tools; also `[env]` in the settings
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Settings")]
     env: Vec<Variable>,
+
+    /// Show this much of each tool's output in text, events and editors, or none for all of it; the log
+    /// has all of it [default: 50KiB]. Also `max` of `[output]` in the settings
+    #[arg(long, value_name = "SIZE", help_heading = "Settings")]
+    max_output: Option<MaxOutput>,
 
     /// Hold the agent to no policy, whatever the settings say
     #[arg(long, conflicts_with = "policy", help_heading = "Settings")]
@@ -49,6 +55,7 @@ impl SettingsArgs {
             env: self.env.clone(),
             on_unasked,
             no_policy: self.no_policy,
+            max_output: self.max_output,
             no_files: self.no_config,
         }
     }

@@ -21,6 +21,7 @@ use crate::screen::Screen;
 use crate::signals::{self, Attention};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use show::Note;
+use stablehand::agent::Agent;
 use stablehand::control::{self, Receiver, Requests};
 use stablehand::redact::Redaction;
 use stablehand::session::{Attach, Handle, Outcome, Session, SessionSpec};
@@ -134,6 +135,7 @@ pub struct Shell {
     /// What may be printed on.
     pub screen: Screen,
     program: &'static str,
+    agent: Option<Agent>,
     session: Option<Session>,
     handle: Handle,
     attention: Attention,
@@ -155,6 +157,8 @@ pub struct Ended {
     pub outcome: Outcome,
     /// The signal that ended the wait for a slow reader.
     pub signal: Option<i32>,
+    /// The agent that ran, where we know it.
+    agent: Option<Agent>,
 }
 
 impl Shell {
@@ -193,6 +197,7 @@ impl Shell {
             None => spec,
         };
         attention.set(true);
+        let agent = spec.agent();
         let session = spec.start_with(attach)?;
         let handle = session.handle();
         if setup.index {
@@ -205,6 +210,7 @@ impl Shell {
         let mut shell = Shell {
             screen,
             program: setup.program,
+            agent,
             handle,
             attention,
             requests: face,
@@ -281,7 +287,7 @@ impl Shell {
         for verified in &outcome.verified {
             self.screen.err(format!("{}: {}\n", self.program, verified.text).as_bytes());
         }
-        Ok(Ended { outcome, signal })
+        Ok(Ended { outcome, signal, agent: self.agent })
     }
 
     /// Waits until the view has shown everything. Only a signal ends the wait for a reader that takes
@@ -345,10 +351,7 @@ impl Ended {
             "" => text,
             why => format!("{text} (not tried again: {why})"),
         });
-        match report.failure.as_ref().and_then(failure::spawn_hint) {
-            Some(hint) => failure.hint(hint),
-            None => failure.hint(failure::log_hint(log)),
-        }
+        failure.hint(failure::run_hint(report, self.agent, log))
     }
 
     /// The exit status that shells understand: that of the last run, unless a signal ended the wait

@@ -10,11 +10,12 @@ pub use args::WrapArgs;
 
 use crate::ask;
 use crate::env::Env;
-use crate::failure::Failure;
+use crate::failure::{CANNOT_CREATE, Failure};
 use crate::input;
 use crate::redact::RedactArgs;
 use crate::shell::{Ended, Results, Setup, Shell};
 use stablehand::agent::{Agent, Form};
+use stablehand::log::Durability;
 use stablehand::session::{Policy, Session, SessionSpec};
 use stablehand::surroundings::Surroundings;
 use stablehand_core::event::SessionEnd;
@@ -24,8 +25,15 @@ use stablehand_core::record::Level;
 /// The name in messages and in the log.
 pub const PROGRAM: &str = "cursor-wrap";
 
-/// Runs it; the exit status.
+/// Runs it; the exit status. A log that cannot be made is a failure like any other here.
 pub fn main(args: &WrapArgs) -> Result<u8, Failure> {
+    run(args).map_err(|failure| match failure.code() {
+        CANNOT_CREATE => failure.with_code(1),
+        _ => failure,
+    })
+}
+
+fn run(args: &WrapArgs) -> Result<u8, Failure> {
     let env = Env::read()?;
     let once = if args.print { Some(input::only_prompt(&args.prompt, &env)?) } else { None };
     let log_dir = match &args.log_dir {
@@ -74,6 +82,8 @@ fn spec(env: &Env, args: &WrapArgs) -> Result<SessionSpec, Failure> {
         .partial_output(false)
         .limits(Limits::cursor_wrap(args.idle_timeout, args.tool_grace, args.tick_interval))
         .policy(Policy::Deny)
+        .durability(if args.log_sync { Durability::Always } else { Durability::Group })
+        .stream_warnings(true)
         .force(args.force)
         .args(args.extra.iter().cloned())
         .actor(ask::actor(env));

@@ -89,6 +89,9 @@ trait DialectRow {
     /// protects them.
     const SETTINGS_PATHS: &'static [&'static str] = &[];
 
+    /// True if its lines are JSON-RPC messages. Their types are methods, which have slashes of their own.
+    const NAMES_METHODS: bool = false;
+
     /// How the files of the agent's own transcripts are called, where we can read those.
     const TRANSCRIPT_FILES: Option<TranscriptFiles> = None;
 
@@ -146,6 +149,15 @@ macro_rules! dialects {
                 match self {
                     $(Dialect::$dialect => <$row>::SETTINGS_PATHS,)*
                 }
+            }
+
+            /// Returns the type of an event alone, without its subtype, of what [`Decode::last_type`]
+            /// gave.
+            pub fn event_type(self, name: &str) -> &str {
+                let names_methods = match self {
+                    $(Dialect::$dialect => <$row>::NAMES_METHODS,)*
+                };
+                if names_methods { name } else { name.split('/').next().unwrap_or(name) }
             }
 
             /// A fresh decoder.
@@ -255,6 +267,15 @@ fn restored<D: Decode + DeserializeOwned + 'static>(state: &RawValue) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_event_type_has_no_subtype_and_a_method_is_whole() {
+        assert_eq!(Dialect::Cursor.event_type("thinking/completed"), "thinking");
+        assert_eq!(Dialect::Claude.event_type("assistant"), "assistant");
+        assert_eq!(Dialect::Codex.event_type("item.started/command_execution"), "item.started");
+        assert_eq!(Dialect::CodexApp.event_type("thread/started"), "thread/started");
+        assert_eq!(Dialect::Acp.event_type("session/update"), "session/update");
+    }
 
     #[test]
     fn rows_are_whole() {

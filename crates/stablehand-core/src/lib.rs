@@ -30,6 +30,7 @@ pub mod record;
 pub mod redact;
 pub mod replay;
 mod saved;
+pub mod size;
 pub mod speak;
 pub mod terminal;
 pub mod text;

@@ -1,7 +1,8 @@
 //! Settings: what a file of the user's or a project's says beside its rules, and how files add up.
 //!
 //! One file is read once and strictly: `[policy]` and `[[prompt]]` (the language is [`crate::Policy`]'s),
-//! `[context]`, `[env]` and `[[continue]]`. A table or key that nobody knows is an error with its place. Then
+//! `[context]`, `[env]`, `[output]` and `[[continue]]`. A table or key that is not known is an error with
+//! its place. Then
 //! files are put on top of each other ([`Settings::layered`]), where a project's may not widen what the
 //! user's allow. No file is opened here, and nothing is carried out. docs/settings.md is the language.
 
@@ -20,6 +21,7 @@ use crate::{Policy, PolicyTable, RuleRef, Words, compile};
 use context::Source;
 use serde::Deserialize;
 use stablehand_core::continuation::{ContinueRule, Rester, When};
+use stablehand_core::size::MaxOutput;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
@@ -45,6 +47,7 @@ pub struct SettingsFile {
     context: Vec<(Source, RuleRef)>,
     env: Vec<Variable>,
     continues: Vec<ContinueRule>,
+    max_output: Option<MaxOutput>,
 }
 
 /// Something that the agent is to be told, and who says so.
@@ -67,6 +70,8 @@ pub struct Settings {
     pub env: Vec<Variable>,
     /// When it is told to go on; the first that fits counts.
     pub continues: Vec<ContinueRule>,
+    /// How much of a tool's output faces show, as the topmost file says that has a word about it.
+    pub max_output: Option<MaxOutput>,
     /// What does not hold, and why, for a person.
     pub ignored: Vec<String>,
 }
@@ -83,6 +88,13 @@ struct File {
     env: BTreeMap<Spanned<String>, Spanned<String>>,
     #[serde(default, rename = "continue")]
     continues: Vec<Spanned<ContinueTable>>,
+    output: Option<OutputTable>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OutputTable {
+    max: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -126,7 +138,12 @@ impl SettingsFile {
         env.sort_by_key(|(name, _)| name.span().start);
         let env = env.into_iter().map(|(name, value)| reader.variable(name, value));
         let continues = parsed.continues.iter().map(|rule| reader.continues(rule));
+        let max_output = parsed.output.and_then(|output| output.max);
+        let max_output = max_output.map(|most| {
+            most.as_ref().parse().map_err(|what: String| reader.error(most.span(), what))
+        });
         Ok(SettingsFile {
+            max_output: max_output.transpose()?,
             whose,
             policy,
             context,
@@ -288,6 +305,7 @@ impl Settings {
                 settings.env.push(variable);
             }
             settings.continues.splice(0..0, file.continues);
+            settings.max_output = file.max_output.or(settings.max_output);
         }
         settings
     }

@@ -31,6 +31,7 @@ fn steps() -> Vec<M<'static>> {
         M::up_with_hook(include_str!("schema-signs.sql"), |db: &Transaction<'_>| {
             Ok(signs::put_all(db)?)
         }),
+        M::up(include_str!("schema-names.sql")),
     ]
 }
 

@@ -41,7 +41,8 @@ use std::path::{Path, PathBuf};
 pub struct Row {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Its programs, in the order in which PATH is searched for them; none is built in.
+    /// Its programs, in the order in which PATH is searched for them; none is built in. One of two words
+    /// is another program that starts it by a subcommand.
     pub programs: &'static [&'static str],
     /// How its output is read.
     pub dialect: Dialect,
@@ -106,8 +107,10 @@ pub struct TwoWay {
 /// How an agent is had to speak the Agent Client Protocol.
 #[derive(Debug)]
 pub struct AcpForm {
-    /// Its programs for that, in the order in which PATH is searched for them.
+    /// Its programs for that, in the order in which PATH is searched for them; see [`Row::programs`].
     pub programs: &'static [&'static str],
+    /// The command that installs them, where that of the agent does not.
+    pub install: Option<&'static str>,
     /// The arguments, before those that somebody adds.
     arguments: &'static [&'static str],
     /// Its own word for how it logs in, where a variable is set by which it can.
@@ -249,21 +252,53 @@ impl Agent {
 
     /// Its program on a search path, given as the value of PATH.
     pub fn find(self, path: Option<&OsStr>, form: Form) -> Result<PathBuf, PlanError> {
-        let row = self.row();
-        let programs = match (form, &row.acp) {
-            (Form::Acp, Some(acp)) => acp.programs,
-            _ => row.programs,
-        };
-        let find = |name: &&str| {
+        let find = |name: &&'static str| {
             // As a shell does it: a path is no name to look for.
             let path_itself = name.contains('/').then(|| PathBuf::from(name));
-            path_itself
-                .map_or_else(|| on_path(path, name), |it| Some(it).filter(|it| is_executable(it)))
+            path_itself.map_or_else(
+                || on_path(path, self.launcher(name).map_or(name, |(launcher, _)| launcher)),
+                |it| Some(it).filter(|it| is_executable(it)),
+            )
         };
-        programs.iter().find_map(find).ok_or_else(|| PlanError::NotFound {
+        self.programs(form).iter().find_map(find).ok_or_else(|| self.not_found(form))
+    }
+
+    /// Returns the error for an agent that is not installed.
+    pub fn not_found(self, form: Form) -> PlanError {
+        PlanError::NotFound {
             agent: self.name(),
-            looked_for: programs.join(", "),
-        })
+            looked_for: self.programs(form).join(", "),
+            install: self.install(form),
+        }
+    }
+
+    /// Returns the command that installs its program.
+    pub fn install(self, form: Form) -> &'static str {
+        let row = self.row();
+        let by_acp = row.acp.as_ref().filter(|_| form == Form::Acp).and_then(|acp| acp.install);
+        by_acp.unwrap_or(row.manage.install)
+    }
+
+    fn programs(self, form: Form) -> &'static [&'static str] {
+        match (form, &self.row().acp) {
+            (Form::Acp, Some(acp)) => acp.programs,
+            _ => self.row().programs,
+        }
+    }
+
+    /// Splits the name of a program that starts the agent by a subcommand. The command line of an agent
+    /// that has no row is split already.
+    fn launcher(self, name: &'static str) -> Option<(&'static str, &'static str)> {
+        if matches!(self, Agent::ByCommand(_)) { None } else { name.split_once(' ') }
+    }
+
+    /// Returns the arguments with which a program becomes the agent: the subcommand, where the program
+    /// is one that starts the agent by it.
+    fn lead(self, program: &Path) -> Vec<OsString> {
+        let name = program.file_name();
+        let launchers = self.row().programs.iter().filter_map(|name| self.launcher(name));
+        let lead = launchers.into_iter().find(|(launcher, _)| name == Some(OsStr::new(launcher)));
+        lead.map(|(_, subcommand)| subcommand.into()).into_iter().collect()
     }
 
     /// How it logs in by what is set, in its own word, where it wants that said.
@@ -314,6 +349,7 @@ impl Agent {
 
     /// Its program with native arguments, for a question that is not a run.
     pub(crate) fn command(self, program: PathBuf, args: Vec<OsString>) -> Launch {
+        let args = self.lead(&program).into_iter().chain(args).collect();
         let env = self.row().env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
         Launch {
             program,
@@ -466,6 +502,45 @@ mod tests {
             args("codex", &PlanRequest::default()).join(" "),
             "exec --json --skip-git-repo-check -"
         );
+    }
+
+    #[test]
+    fn the_launcher_of_the_editor_starts_the_agent_by_its_subcommand() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, "").unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+            file
+        };
+        let path = Some(folder.path().as_os_str());
+        let missing = Agent::Cursor.find(path, Form::OneTurn).unwrap_err();
+        assert!(missing.to_string().contains("looked for cursor-agent, agent, cursor agent"));
+        let launcher = make("cursor");
+        for form in [Form::OneTurn, Form::Acp] {
+            assert_eq!(Agent::Cursor.find(path, form).unwrap(), launcher);
+            let request = PlanRequest { form, ..PlanRequest::default() };
+            let plan = Agent::Cursor.plan(launcher.clone(), &request).unwrap();
+            assert_eq!(plan.launch.args[0], "agent", "{form:?}");
+        }
+        let asked = Agent::Cursor.command(launcher, vec!["models".into()]);
+        assert_eq!(asked.args, ["agent", "models"]);
+        let own = make("agent");
+        assert_eq!(Agent::Cursor.find(path, Form::OneTurn).unwrap(), own);
+        assert_eq!(Agent::Cursor.command(own, vec!["models".into()]).args, ["models"]);
+    }
+
+    #[test]
+    fn an_agent_that_is_missing_is_answered_with_the_command_that_installs_it() {
+        let install = |agent: Agent, form| match agent.find(None, form) {
+            Err(PlanError::NotFound { install, .. }) => install,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(install(Agent::Codex, Form::OneTurn), "npm install -g @openai/codex");
+        // Its protocol is spoken by another program.
+        assert_eq!(install(Agent::Codex, Form::Acp), "npm install -g @zed-industries/codex-acp");
+        assert_eq!(install(Agent::Gemini, Form::Acp), "npm install -g @google/gemini-cli");
     }
 
     #[test]

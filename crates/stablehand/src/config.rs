@@ -22,6 +22,7 @@ use rules::Rules;
 use serde_json::{Value, json};
 use stablehand_core::continuation::{ContinueRule, When};
 use stablehand_core::decision::OnUnasked;
+use stablehand_core::size::MaxOutput;
 use stablehand_policy::settings::variable::Variable;
 use stablehand_policy::settings::{Settings, SettingsFile};
 use stablehand_policy::{PromptRule, PromptRules};
@@ -55,6 +56,8 @@ pub struct ConfigRequest {
     pub on_unasked: Option<OnUnasked>,
     /// Hold the agent to no policy, whatever the files say.
     pub no_policy: bool,
+    /// How much of a tool's output faces show; what the files say, where absent.
+    pub max_output: Option<MaxOutput>,
     /// Read neither the user's file nor the project's.
     pub no_files: bool,
 }
@@ -72,6 +75,8 @@ pub struct Config {
     pub context: ContextText,
     env: Vec<Variable>,
     continues: Vec<ContinueRule>,
+    /// How much of a tool's output faces show.
+    pub max_output: MaxOutput,
     ignored: Vec<String>,
 }
 
@@ -125,6 +130,7 @@ impl Config {
             context,
             env: variables,
             continues: settings.continues,
+            max_output: request.max_output.or(settings.max_output).unwrap_or_default(),
         })
     }
 
@@ -243,6 +249,7 @@ impl Config {
             },
             "env": self.env.iter().map(|variable| &variable.name).collect::<Vec<_>>(),
             "continue": rules.map(rule).collect::<Vec<_>>(),
+            "max_output": self.max_output.0,
             "ignored": self.ignored,
         })
     }

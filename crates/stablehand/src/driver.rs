@@ -18,6 +18,7 @@ mod hooks;
 mod inform;
 mod lingering;
 mod notes;
+mod odd;
 mod onward;
 mod prompt;
 mod relay;
@@ -53,6 +54,7 @@ use crate::sink::PassThrough;
 pub use stablehand_core::facts::{Facts, Progress};
 
 use channel::{Channel, Channels, Pipe};
+use odd::Oddities;
 use onward::Onward;
 use prompt::PromptWriter;
 use relay::Relay;
@@ -125,6 +127,8 @@ pub struct RunSpec {
     pub stages: Stages,
     /// Judge, write the verdicts down, and stop nothing.
     pub observe_only: bool,
+    /// Warn of lines that are no JSON, of completions without a start and of tools without a timeout.
+    pub stream_warnings: bool,
     /// The session that this run continues.
     pub resumed_from: Option<SessionId>,
     /// Where the lease of a session is kept; none is taken without.
@@ -235,6 +239,7 @@ pub(crate) fn run(
                 held_since: None,
                 muttered: None,
                 waiting_noted: None,
+                odd: spec.stream_warnings.then(Oddities::default),
                 mark: stablehand_core::Moment::START,
                 shown: Shown::default(),
                 spec,
@@ -323,6 +328,8 @@ struct Driver<'a> {
     mark: stablehand_core::Moment,
     /// When the decision to wait for a call was last put on record.
     waiting_noted: Option<stablehand_core::Moment>,
+    /// What is odd in the stream, where warnings about it are wanted.
+    odd: Option<Oddities>,
     /// Since when our reader has not taken the last chunk whole.
     held_since: Option<stablehand_core::Moment>,
     /// When a piece of a line on standard error was last taken for a sign of life.

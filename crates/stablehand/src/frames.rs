@@ -9,6 +9,7 @@
 
 mod checkpoints;
 mod cursor;
+mod cut;
 mod feed;
 mod reader;
 mod subscription;

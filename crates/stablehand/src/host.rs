@@ -28,6 +28,7 @@ use stablehand_core::Dialect;
 use stablehand_core::actor::Actor;
 use stablehand_core::id::{SessionId, SessionKey, TurnId};
 use stablehand_core::record::{Level, SessionDeleted};
+use stablehand_core::size::MaxOutput;
 use stablehand_core::speak::{Answer, Prompt};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -61,6 +62,7 @@ pub struct Host(Arc<Inner>);
 struct Inner {
     folder: PathBuf,
     redaction: Option<Redaction>,
+    max_output: OnceLock<MaxOutput>,
     listening: OnceLock<Listening>,
     /// Held while a session is opened or attached to, so that two callers do not both do it.
     opening: Mutex<()>,
@@ -124,11 +126,23 @@ impl Host {
         Host(Arc::new(Inner {
             folder,
             redaction,
+            max_output: OnceLock::new(),
             listening: OnceLock::new(),
             opening: Mutex::default(),
             catalog: Catalog::default(),
             sessions: Mutex::default(),
         }))
+    }
+
+    /// How much of one tool's output subscribers get of sessions that this host does not start itself.
+    /// For its own, [`SessionSpec::max_output`] says so. The first call counts.
+    pub fn max_output(&self, most: MaxOutput) {
+        let _chosen_already = self.0.max_output.set(most);
+    }
+
+    fn shaping(&self) -> (Option<&Redaction>, MaxOutput) {
+        let most = self.0.max_output.get().copied().unwrap_or_default();
+        (self.0.redaction.as_ref(), most)
     }
 
     /// Tells listeners of the decisions, from `level` on, of every session that this host starts or
@@ -204,7 +218,7 @@ impl Host {
         if let Some(SessionId(native)) = &summary.native {
             spec = spec.resume(native);
         }
-        let past = catalog::past(&summary.logs, spec.redaction());
+        let past = catalog::past(&summary.logs, spec.shaping());
         let session = self.begin(spec.past(past))?;
         self.own(session);
         Ok(())
@@ -228,8 +242,7 @@ impl Host {
         if summary.state != SessionState::Elsewhere {
             return Err(AttachError::NotRunning(key));
         }
-        let redaction = self.0.redaction.as_ref();
-        let attached = Attached::to(&self.0.folder, key, &summary.logs, redaction);
+        let attached = Attached::to(&self.0.folder, key, &summary.logs, self.shaping());
         let (feed, attached) = attached.map_err(|source| AttachError::Log { key, source })?;
         let hosted = Hosted { feed, line: Line::Other(attached) };
         self.sessions().insert(key, Arc::new(hosted));
@@ -300,7 +313,7 @@ impl Host {
             self.attach(key)?;
             return Ok(Arc::clone(&self.hosted(key).ok_or_else(no_session)?.feed));
         }
-        let mut past = catalog::past(&summary.logs, self.0.redaction.as_ref());
+        let mut past = catalog::past(&summary.logs, self.shaping());
         let last = past.pop().ok_or_else(no_session)?;
         Ok(Feed::new(last.log, last.how, past))
     }

@@ -145,8 +145,19 @@ pub struct Model {
     pub id: String,
     /// Its name for people, where it has another.
     pub name: Option<String>,
-    /// Whether it is used when none is named.
+    /// Whether the agent marks it as its default.
     pub default: bool,
+    /// Whether the agent marks it as the one that is chosen now: it is used when none is named.
+    #[serde(default)]
+    pub current: bool,
+}
+
+impl Model {
+    /// Returns the one that is used when none is named: the current one, else the agent's default.
+    pub fn in_use(models: &[Model]) -> Option<&Model> {
+        let current = models.iter().find(|model| model.current);
+        current.or_else(|| models.iter().find(|model| model.default))
+    }
 }
 
 /// How an MCP server is.

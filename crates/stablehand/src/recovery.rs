@@ -5,7 +5,6 @@
 //! never the same prompt. Errors that another try cannot mend are not tried again.
 
 use crate::driver::{Progress, RunReport};
-use stablehand_core::decode::failure_of;
 use stablehand_core::event::{FailureKind, SessionEnd};
 use stablehand_core::id::{SessionId, digest64};
 use stablehand_core::record::RetryScheduled;
@@ -93,8 +92,7 @@ pub fn next(report: &RunReport, tried: u32, allowed: u32) -> Next {
     if !report.survivors.is_empty() {
         return stop("processes of the last run are still alive");
     }
-    let told = report.stderr_tail.as_deref().and_then(failure_of);
-    if let Some(why) = told.or(report.meaning.map(|meaning| meaning.failure)).and_then(hopeless) {
+    if let Some(why) = report.failure_kind().and_then(hopeless) {
         return stop(why);
     }
     let seed = report.session.as_ref().map_or(0, |id| digest64(id.0.as_bytes()));

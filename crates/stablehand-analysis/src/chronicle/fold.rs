@@ -12,7 +12,8 @@ use stablehand_core::id::ItemId;
 use stablehand_core::record::{DecisionRecord, LogWord};
 use stablehand_core::text::excerpt;
 use stablehand_core::time::UnixMillis;
-use std::collections::{BTreeMap, HashMap};
+use stablehand_core::unsaid::Unsaid;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The most of one text that is kept: its beginning, and its end.
 const HEAD: usize = 384 << 10;
@@ -20,6 +21,9 @@ const TAIL: usize = 128 << 10;
 
 /// The most of a command or path in a row; the passage has all of it.
 const TARGET: usize = 2048;
+
+/// So many names of tools are told in a run; an agent with more has made them up.
+const MOST_NAMES: usize = 1000;
 
 /// The most of a title.
 const TITLE: usize = 200;
@@ -53,7 +57,11 @@ struct Running {
     stated: Option<Tokens>,
     account: Account,
     tools: HashMap<ItemId, Open>,
+    /// Names of tools that were told.
+    names: HashSet<String>,
     texts: BTreeMap<ItemId, (PassageKind, String)>,
+    /// What was said in the turn, so that its result is told only where it is new.
+    unsaid: Unsaid,
     files: HashMap<(String, FileUse), FileRow>,
     asked: Vec<String>,
     verdicts: u32,
@@ -214,6 +222,7 @@ impl Fold {
         run.row.last = run.row.last.max(at);
         run.account.pass(at);
         run.went_on(&kind, out);
+        let result = run.unsaid.take(&kind).map(str::to_owned);
         match kind {
             EventKind::SessionStarted { agent_version, native_id, model, cwd, .. } => {
                 run.row.session = Some(native_id.0);
@@ -227,6 +236,11 @@ impl Fold {
                 if let Some(usage) = &usage {
                     run.spend(usage);
                 }
+                if let Some(text) = result {
+                    run.title_by(&text);
+                    self.pass(at, None, PassageKind::Message, &text, out);
+                }
+                let Some(run) = &mut self.run else { return };
                 let said = serde_json::to_value(&end).unwrap_or_default();
                 let word = |name: &str| said.get(name)?.as_str().map(str::to_owned);
                 run.row.failure = word("failure");
@@ -307,9 +321,7 @@ impl Fold {
             ItemBody::Message { text } => {
                 run.turn_used = true;
                 run.texts.remove(&item.id);
-                if run.row.title.is_none() && !text.trim().is_empty() {
-                    run.row.title = Some(excerpt(text.trim().as_bytes(), TITLE));
-                }
+                run.title_by(&text);
                 self.pass(at, None, PassageKind::Message, &text, out);
             }
             ItemBody::Reasoning { text } => {
@@ -363,8 +375,9 @@ impl Fold {
         if let (Some(how), ToolInput::Path { path }) = (how, &tool.input) {
             run.touch(at, path, how, out);
         }
-        let number = Some(row.tool);
+        let (number, name) = (Some(row.tool), run.name_once(&tool));
         out.push(Row::Tool(Box::new(row)));
+        self.pass(at, number, PassageKind::Tool, &name.unwrap_or_default(), out);
         self.pass(at, number, PassageKind::Command, tool.headline(), out);
         if let Some(output) = &tool.output {
             self.pass(at, number, PassageKind::Output, output, out);
@@ -466,6 +479,24 @@ impl Running {
             Usage::Turn(tokens) => self.turn_usage = Some(*tokens),
             Usage::Total(tokens) => self.stated = Some(*tokens),
         }
+    }
+
+    /// An answer stands in for a prompt that is not known.
+    fn title_by(&mut self, answer: &str) {
+        if self.row.title.is_none() && !answer.trim().is_empty() {
+            self.row.title = Some(excerpt(answer.trim().as_bytes(), TITLE));
+        }
+    }
+
+    /// Returns what a tool is called, the first time in a run; one of an MCP server has three names.
+    fn name_once(&mut self, tool: &Tool) -> Option<String> {
+        let mut names = vec![tool.name.as_str()];
+        if let ToolInput::Mcp { server, tool } = &tool.input {
+            names.extend([server.as_str(), tool.as_str()]);
+        }
+        names.dedup();
+        let text = excerpt(names.join(" ").trim().as_bytes(), TARGET);
+        (self.names.len() < MOST_NAMES && self.names.insert(text.clone())).then_some(text)
     }
 
     fn grow(&mut self, id: ItemId, more: &str) {

@@ -251,6 +251,8 @@ pub enum PassageKind {
     Message,
     /// What it thought.
     Reasoning,
+    /// What a tool is called, once in each run.
+    Tool,
     /// What a tool was given.
     Command,
     /// What a tool gave back.
@@ -267,10 +269,11 @@ pub enum PassageKind {
 
 impl PassageKind {
     /// All of them.
-    pub const ALL: [PassageKind; 9] = [
+    pub const ALL: [PassageKind; 10] = [
         PassageKind::Prompt,
         PassageKind::Message,
         PassageKind::Reasoning,
+        PassageKind::Tool,
         PassageKind::Command,
         PassageKind::Output,
         PassageKind::Diff,
@@ -285,6 +288,7 @@ impl PassageKind {
             PassageKind::Prompt => "prompt",
             PassageKind::Message => "message",
             PassageKind::Reasoning => "reasoning",
+            PassageKind::Tool => "tool",
             PassageKind::Command => "command",
             PassageKind::Output => "output",
             PassageKind::Diff => "diff",

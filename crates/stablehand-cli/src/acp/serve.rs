@@ -152,7 +152,8 @@ pub(super) fn main(choice: &ChoiceArgs, again: &AgainArgs) -> Result<u8, Failure
     let agent = choice.agent()?;
     let program = choice.program(agent, &env)?;
     // What is wrong with it is said now, and not in the first turn.
-    choice.gate(agent, &choice.config(&env)?)?;
+    let config = choice.config(&env)?;
+    choice.gate(agent, &config)?;
     let screen = Screen::start(choice.redaction().as_ref()).map_err(io)?;
     let (control, requests) = control::control().map_err(io)?;
     let gone = control.clone();
@@ -163,6 +164,7 @@ pub(super) fn main(choice: &ChoiceArgs, again: &AgainArgs) -> Result<u8, Failure
         Some(redaction) => Host::redacting(folder, redaction),
         None => Host::new(folder),
     };
+    host.max_output(config.max_output);
     let listener_screen = screen.clone();
     host.listen(choice.log_level, move || {
         let shown = &["run_ended", "approval_resolved", "spawn_failed"];

@@ -59,7 +59,7 @@ pub(super) fn main(command: &str, choice: &ChoiceArgs) -> Result<u8, Failure> {
     let setup = Setup { format: Format::StreamJson, client: true, ..Setup::of(choice, &env)? };
     let mut shell = Shell::start(&env, spec, &setup)?;
     let ended = shell.wait()?;
-    complain(&shell, &ended);
+    complain(&shell, &ended, agent);
     Ok(shell.close(&ended, ended.exit_code()))
 }
 
@@ -111,16 +111,17 @@ fn speaks_as(agent: Agent, program: &str) -> bool {
 }
 
 /// Says why it ended, where it did not end well: editors show what is on standard error.
-fn complain(shell: &Shell, ended: &Ended) {
+fn complain(shell: &Shell, ended: &Ended, agent: Option<Agent>) {
     if matches!(ended.outcome.end(), SessionEnd::Success | SessionEnd::Interrupted) {
         return;
     }
     let report = &ended.outcome.report;
     let hint = match &report.failure {
         Some(_) => {
-            "install it, or give its whole path: --through '/path/to/agent --acp'".to_owned()
+            let install = agent.map_or("install it", |agent| agent.install(Form::Acp));
+            format!("{install}, or give its whole path: --through '/path/to/agent --acp'")
         }
-        None => failure::log_hint(&ended.outcome.log),
+        None => failure::run_hint(report, agent, &ended.outcome.log),
     };
     shell.tell(&Failure::new(report.summary()).hint(hint));
 }

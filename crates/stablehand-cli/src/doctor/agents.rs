@@ -3,7 +3,8 @@
 use crate::env::Env;
 use crate::manage::{How, desk, everybody, statuses};
 use stablehand::checkup::{CheckFinding, CheckLevel};
-use stablehand::manage::{AgentStatus, Login, LoginState, Recipe};
+use stablehand::manage::status::how_to_log_in;
+use stablehand::manage::{AgentStatus, Login, LoginState};
 
 /// One finding per agent.
 pub(super) fn look(env: &Env, how: &How) -> Vec<CheckFinding> {
@@ -42,12 +43,10 @@ fn finding(status: &AgentStatus) -> CheckFinding {
     }
     match login.map(|login| login.state) {
         Some(LoginState::In) => CheckFinding::ok(name, text),
-        Some(LoginState::Out) => CheckFinding::new(name, CheckLevel::Warning, text).fix(
-            match status.agent.row().manage.log_in {
-                Recipe::Unsupported(instead) => instead.to_owned(),
-                _ => format!("stablehand login --agent {name}"),
-            },
-        ),
+        Some(LoginState::Out) => {
+            let fix = how_to_log_in(status.agent);
+            CheckFinding::new(name, CheckLevel::Warning, text).fix(fix)
+        }
         Some(LoginState::Unknown) | None => CheckFinding::new(name, CheckLevel::Note, text),
     }
 }

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::output::{Look, Paint, Table, print, print_json};
 use serde_json::{Value, json};
 use stablehand::agent::Agent;
+use stablehand::manage::status::how_to_log_in;
 use stablehand::manage::{AgentProgram, Answer, AskError, LoginState, McpState, Question};
 use stablehand_core::text;
 use stablehand_core::time::human;
@@ -126,12 +127,7 @@ pub(super) fn logins(answers: &Answers, paint: Paint) -> String {
             Ok(Answer::Login(login)) => {
                 table.row(vec![name, login_words(login)]);
                 if login.state == LoginState::Out {
-                    let note = match agent.row().manage.log_in {
-                        stablehand::manage::Recipe::Unsupported(instead) => {
-                            format!("{}: {instead}", agent.name())
-                        }
-                        _ => format!("{0}: stablehand login --agent {0}", agent.name()),
-                    };
+                    let note = format!("{}: {}", agent.name(), how_to_log_in(*agent));
                     notes.push_str(&paint.wrapped(&note, 2));
                 }
             }
@@ -153,7 +149,12 @@ fn list(answer: &Answer, paint: Paint, indent: usize) -> String {
         Answer::Models(models) => {
             for model in models {
                 let name = model.name.clone().unwrap_or_default();
-                let mark = if model.default { "default" } else { "" };
+                let mark = match (model.current, model.default) {
+                    (true, true) => "(current, default)",
+                    (true, false) => "(current)",
+                    (false, true) => "(default)",
+                    (false, false) => "",
+                };
                 let id = (model.id.clone(), Look::Plain);
                 table.row(match (name.is_empty(), mark) {
                     (true, "") => vec![id],

@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
-use stablehand::agent::redacted;
+use stablehand::agent::{Agent, redacted};
 use stablehand::keeper::{Launch, SpawnError};
 use stablehand_core::text;
 use std::io;
@@ -23,7 +23,7 @@ use std::time::Duration;
 const RHYTHM: Duration = Duration::from_millis(30);
 
 /// Runs it; 0 when it says that all is well.
-pub(super) fn run(launch: &Launch, env: &Env) -> Result<u8, Failure> {
+pub(super) fn run(agent: Agent, launch: &Launch, env: &Env) -> Result<u8, Failure> {
     let shown = text::plain(&redacted(launch).join(" "));
     say(&format!("running {shown}"));
     let mut command = Command::new(&launch.program);
@@ -37,7 +37,7 @@ pub(super) fn run(launch: &Launch, env: &Env) -> Result<u8, Failure> {
     // Before it starts, so that no Ctrl-C can end us and leave it alone.
     let signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])
         .map_err(|e| Failure::new(format!("failed to watch for signals: {e}")))?;
-    let child = command.spawn().map_err(|source| could_not_start(launch, source))?;
+    let child = command.spawn().map_err(|source| could_not_start(agent, launch, source))?;
     let status = wait(child, signals, env.stdin_is_terminal)
         .map_err(|e| Failure::new(format!("failed to wait for `{shown}`: {e}")))?;
     match (status.code(), status.signal()) {
@@ -50,7 +50,7 @@ pub(super) fn run(launch: &Launch, env: &Env) -> Result<u8, Failure> {
     }
 }
 
-fn could_not_start(launch: &Launch, source: io::Error) -> Failure {
+fn could_not_start(agent: Agent, launch: &Launch, source: io::Error) -> Failure {
     let program = launch.program.clone();
     let error = match source.kind() {
         io::ErrorKind::NotFound => SpawnError::NotFound { program },
@@ -58,7 +58,7 @@ fn could_not_start(launch: &Launch, source: io::Error) -> Failure {
         _ => SpawnError::Failed { program, source },
     };
     let failure = Failure::new(stablehand::error_chain(&error));
-    match spawn_hint(&error) {
+    match spawn_hint(&error, Some(agent)) {
         Some(hint) => failure.hint(hint),
         None => failure,
     }

@@ -1,5 +1,7 @@
 //! Numbers as people read them: counts, sizes, amounts, shares.
 
+pub(crate) use stablehand_core::size::human as bytes;
+
 /// `950`, `1.2k`, `34k`, `3.4M`.
 pub(crate) fn short(count: u64) -> String {
     let scaled = |unit: u64, letter: char| {
@@ -40,21 +42,6 @@ pub(crate) fn dollars(amount: f64) -> String {
     }
 }
 
-/// `812 B`, `34.5 KiB`, `1.2 GiB`.
-pub(crate) fn bytes(count: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    if count < 1024 {
-        return format!("{count} B");
-    }
-    let mut amount = count as f64 / 1024.0;
-    let mut unit = 0;
-    while amount >= 1023.95 && unit + 1 < UNITS.len() {
-        amount /= 1024.0;
-        unit += 1;
-    }
-    format!("{amount:.1} {}", UNITS.get(unit).unwrap_or(&"TiB"))
-}
-
 /// `79%`, `0.4%`.
 pub(crate) fn percent(rate: f64) -> String {
     let of_hundred = rate * 100.0;
@@ -83,8 +70,6 @@ mod tests {
         assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         let amounts = [0.0, 0.0042, 0.5, 12.345, 1234.5].map(dollars);
         assert_eq!(amounts, ["$0.00", "$0.0042", "$0.50", "$12.35", "$1,235"]);
-        let sizes = [0, 1023, 1024, 35_000, 5 << 30].map(bytes);
-        assert_eq!(sizes, ["0 B", "1023 B", "1.0 KiB", "34.2 KiB", "5.0 GiB"]);
         assert_eq!([0.0, 0.004, 0.79, 1.0].map(percent), ["0%", "0.4%", "79%", "100%"]);
     }
 }

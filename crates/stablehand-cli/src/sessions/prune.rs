@@ -160,40 +160,8 @@ fn text(plan: &PrunePlan, args: &PruneArgs, env: &Env, clock: &Clock) -> String 
     out
 }
 
-/// Reads a size: `500000`, `500MB`, `2GiB`, `2G`.
+/// Reads a size.
 fn size(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is no size; write it like 500MB or 2GiB");
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = text.strip_prefix(digits).unwrap_or_default().to_ascii_lowercase();
-    let number: f64 = digits.trim().parse().map_err(|_| wrong())?;
-    let factor: f64 = match unit.as_str() {
-        "" | "b" => 1.0,
-        "kb" => 1e3,
-        "mb" => 1e6,
-        "gb" => 1e9,
-        "tb" => 1e12,
-        "k" | "kib" => 1024.0,
-        "m" | "mib" => 1024.0 * 1024.0,
-        "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
-        "t" | "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        _ => return Err(wrong()),
-    };
-    let bytes = number * factor;
-    if bytes.is_finite() && (0.0..1e18).contains(&bytes) { Ok(bytes as u64) } else { Err(wrong()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_as_people_type_them() {
-        let table = [("0", 0), ("12", 12), ("1kb", 1000), ("1.5KiB", 1536), ("2GiB", 2 << 30)];
-        for (text, bytes) in table {
-            assert_eq!(size(text), Ok(bytes), "{text}");
-        }
-        for wrong in ["", "GiB", "2x", "-1", "1e300GB", "nan"] {
-            assert!(size(wrong).is_err(), "{wrong}");
-        }
-    }
+    stablehand_core::size::parse(text).ok_or_else(wrong)
 }

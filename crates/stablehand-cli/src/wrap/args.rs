@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Runs cursor-agent so that it cannot hang, leave processes behind or lose output.
 #[derive(Debug, Parser)]
-#[command(name = "cursor-wrap", version, max_term_width = 100, after_help = crate::failure::EXIT_CODES)]
+#[command(name = "cursor-wrap", version, max_term_width = 100, after_help = crate::failure::WRAP_EXIT_CODES)]
 pub struct WrapArgs {
     /// One turn: the prompt from the arguments, or from standard input to its end
     #[arg(short = 'p', long)]
@@ -42,7 +42,11 @@ pub struct WrapArgs {
     #[arg(long, value_name = "LEVEL", value_parser = console::level)]
     pub log_level: Option<Level>,
 
-    /// The agent's program [default: cursor-agent, then agent, from PATH]
+    /// Sync the log to the disk before any output is passed on, and not within 100 ms
+    #[arg(long)]
+    pub log_sync: bool,
+
+    /// The agent's program [default: cursor-agent, agent or `cursor agent`, from PATH]
     #[arg(long, value_name = "PROGRAM")]
     pub agent_bin: Option<PathBuf>,
 

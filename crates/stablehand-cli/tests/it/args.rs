@@ -145,6 +145,7 @@ fn help_and_version_exit_0_and_help_lists_the_exit_codes() {
         "--tick-interval",
         "--log-dir",
         "--log-level",
+        "--log-sync",
         "--agent-bin",
         "--model",
         "--workspace",

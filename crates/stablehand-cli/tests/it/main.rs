@@ -39,6 +39,8 @@ mod log;
 #[cfg(test)]
 mod manage;
 #[cfg(test)]
+mod max_output;
+#[cfg(test)]
 mod not_utf8;
 mod old_logs;
 #[cfg(test)]
@@ -75,3 +77,5 @@ mod terminal;
 mod text_mode;
 #[cfg(test)]
 mod timeline;
+#[cfg(test)]
+mod wrap;

@@ -396,3 +396,77 @@ fn the_doctor_says_what_is_broken() {
         findings.iter().all(|f| f["level"] == "ok" || f["level"] == "note" || f["fix"].is_string())
     );
 }
+
+#[test]
+fn the_current_model_is_told_from_the_default() {
+    let env = stable();
+    program(
+        &env,
+        "cursor-agent",
+        "echo 'auto - Auto (default)'; echo 'gpt-6 - GPT 6 (current)'; echo 'opus - Opus'",
+    );
+    let list = ask(&env, &["models", "--agent", "cursor"]).finish();
+    list.assert_code(0);
+    let text = list.stdout_text();
+    let line = |id: &str| text.lines().find(|line| line.starts_with(id)).unwrap().to_owned();
+    assert!(line("auto").ends_with("(default)"), "{text}");
+    assert!(line("gpt-6").ends_with("(current)"), "{text}");
+    assert!(line("opus").ends_with("Opus"), "{text}");
+    let models = json(&ask(&env, &["models", "--agent", "cursor", "--json"]).finish());
+    let marks = |model: &Value| (model["default"] == true, model["current"] == true);
+    let marks: Vec<_> = models[0]["models"].as_array().unwrap().iter().map(marks).collect();
+    assert_eq!(marks, [(true, false), (false, true), (false, false)]);
+}
+
+#[test]
+fn the_launcher_of_the_editor_is_the_agent_where_nothing_else_is() {
+    let env = stable();
+    program(&env, "cursor", "[ \"$1\" = agent ] && [ \"$2\" = models ] && echo 'auto - Auto'");
+    let list = ask(&env, &["models", "--agent", "cursor"]).finish();
+    list.assert_code(0);
+    assert!(list.stdout_text().starts_with("auto"), "{}", list.stdout_text());
+    let plan = ask(&env, &["run", "--agent", "cursor", "--dry-run", "feed them"]).finish();
+    plan.assert_code(0);
+    assert_eq!(json(&plan)["args"][0], "agent", "{}", plan.stdout_text());
+}
+
+#[test]
+fn a_missing_program_is_answered_with_the_command_that_installs_it() {
+    let env = stable();
+    let install = "npm install -g @openai/codex, or pass --agent-bin PATH";
+    for words in [
+        &["run", "--agent", "codex", "feed them"][..],
+        &["talk", "--agent", "codex"],
+        &["acp", "--agent", "codex"],
+        &["models", "--agent", "codex"],
+        &["login", "--agent", "codex"],
+        &["run", "--agent", "codex", "--agent-bin", "./no-such-program", "feed them"],
+    ] {
+        let run = ask(&env, words).finish();
+        run.assert_code(1);
+        assert!(run.stderr.contains(install), "{words:?}: {}", run.stderr);
+    }
+    let run = ask(&env, &["run", "--agent", "codex", "feed them"]).finish();
+    let what = "cannot start agent 'codex': program not found in PATH";
+    assert!(run.stderr.contains(what), "{}", run.stderr);
+    let adapter = ask(&env, &["run", "--agent", "codex", "--acp", "feed them"]).finish();
+    assert!(adapter.stderr.contains("@zed-industries/codex-acp"), "{}", adapter.stderr);
+    let path = env.path("bin").to_string_lossy().into_owned();
+    let wrap = env.cursor_wrap().without("--agent-bin").args(["-p", "hi"]).variable("PATH", path);
+    let wrap = wrap.finish();
+    wrap.assert_code(1);
+    assert!(wrap.stderr.contains("curl https://cursor.com/install -fsS | bash"), "{}", wrap.stderr);
+}
+
+#[test]
+fn an_agent_that_is_not_logged_in_is_answered_with_the_login() {
+    let env = stable();
+    program(&env, "cursor-agent", "echo 'Error: Authentication required.' >&2; exit 1");
+    for words in [&["run", "--agent", "cursor", "feed them"][..], &["models", "--agent", "cursor"]]
+    {
+        let run = ask(&env, words).finish();
+        run.assert_code(1);
+        let hint = "stablehand login --agent cursor";
+        assert!(run.stderr.contains(hint), "{words:?}: {}", run.stderr);
+    }
+}

@@ -167,6 +167,27 @@ fn stablehand_shows_what_only_the_result_says_live_and_later() {
     }
 }
 
+#[test]
+fn a_conversation_shows_what_only_the_result_says() {
+    let init = r#"{"type":"system","subtype":"init","session_id":"s-1","cwd":"/","model":"m"}"#;
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"Fed.","session_id":"s-1","duration_ms":1}"#;
+    for agent in ["cursor", "qwen"] {
+        let env = TestEnv::new(bins());
+        says(&env, "agent", &[init, result]);
+        let talk = env.stablehand("talk").flag("--agent", agent).stdin("feed the ponies\n");
+        let talk = talk.flag("--agent-bin", env.path("agent")).flag("--log-dir", env.log_dir());
+        let talk = talk.finish();
+        talk.assert_code(0);
+        assert_eq!(talk.stdout_text(), "Fed.\n", "{agent}");
+    }
+    let env = TestEnv::new(bins());
+    says(&env, "agent", &[init, result]);
+    let wrap = env.cursor_wrap().flag("--agent-bin", env.path("agent")).stdin("feed them\n");
+    let wrap = wrap.finish();
+    wrap.assert_code(0);
+    assert!(wrap.stdout_text().contains("Fed."), "{}", wrap.stdout_text());
+}
+
 fn shim(env: &TestEnv, agent: &str) -> PathBuf {
     env.path("shims").join(if agent == "cursor" { "cursor-agent" } else { agent })
 }

@@ -29,6 +29,7 @@ fn tool(outcome: Outcome) -> EventKind {
         step: None,
         outcome: Some(outcome),
         output: None,
+        output_bytes: None,
         diff: None,
         duration_ms: None,
         digest: 0,

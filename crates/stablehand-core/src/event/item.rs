@@ -146,6 +146,9 @@ pub struct Tool {
     /// What it gave back, as text; left out when the stream is only skimmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+    /// How long the whole output is, in bytes, where `output` is only the beginning of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_bytes: Option<u64>,
     /// What it changed, as a unified diff; left out when the stream is only skimmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
@@ -334,6 +337,7 @@ impl Tool {
             step: None,
             outcome: None,
             output: None,
+            output_bytes: None,
             diff: None,
             duration_ms: None,
             digest: 0,

@@ -17,12 +17,13 @@ pub use hooks::{
     HooksRemoved, HooksTried, ToolNotAsked,
 };
 pub use log::{
-    LogDegraded, LogOpened, LogRecovered, LogTruncated, OutputLost, SessionDeleted, SettingsChosen,
-    Verified,
+    LogDegraded, LogOpened, LogRecovered, LogTruncated, OutputCut, OutputLost, SessionDeleted,
+    SettingsChosen, Verified,
 };
 pub use monitor::{
     BackgroundStopped, ClockStepped, LimitsMoved, LivelockSuspected, MonitorStarted, MonitorTold,
-    OpenCall, StateDump, ToolCallCompleted, ToolCallOpened, VerdictReached, VerdictWaiting,
+    NumberedCalls, OpenCall, StateDump, ToolCallCompleted, ToolCallOpened, ToolCallUndeclared,
+    ToolCallUnstarted, VerdictReached, VerdictWaiting,
 };
 pub use run::{
     AgentExited, AgentKilled, AskedToLeave, PromptAfterHang, PromptGiven, PromptRefused,
@@ -164,6 +165,8 @@ decision_records! {
     LogTruncated = "log_truncated", Error;
     /// Output was lost before it was shown.
     OutputLost = "output_lost", Error;
+    /// Faces show only the beginning of a tool's output; once in each run.
+    OutputCut = "output_cut", Warn;
     /// The index could not be filled while the run went on.
     IndexBehind(Remark) = "index_behind", Debug;
     /// What was read was compared with what was written and logged.
@@ -225,9 +228,15 @@ decision_records! {
     /// What we believe of the agent changed; its event says how.
     HealthChanged(NoFields) = "health_changed", Debug;
     /// A tool call began.
-    ToolCallOpened = "tool_call_opened", Debug;
+    ToolCallOpened = "tool_call_opened", Info;
     /// A tool call is over.
     ToolCallCompleted = "tool_call_completed", Debug;
+    /// A line of the agent's output is no JSON object.
+    LineUnparsable(Remark) = "line_unparsable", Warn;
+    /// A tool call is over that never began.
+    ToolCallUnstarted = "tool_call_unstarted", Warn;
+    /// A tool call declares no timeout, so its limit is a guess.
+    ToolCallUndeclared = "tool_call_undeclared", Warn;
     /// A silence is waited out.
     VerdictWaiting = "verdict_waiting", Debug;
     /// Limits moved, because time passed that nobody could use.

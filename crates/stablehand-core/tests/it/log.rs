@@ -35,7 +35,10 @@ fn old_records_are_read_and_written_as_they_were() {
         let Record::Decision(decision) = Record::read(line.as_bytes()) else { continue };
         let record = decision.record().unwrap_or_else(|| panic!("not known: {line}"));
         let mut then: Map<String, Value> = serde_json::from_str(&line).unwrap();
-        assert_eq!(then["level"], record.level().name(), "{line}");
+        // A call that began was DEBUG then.
+        if record.kind() != DecisionKind::ToolCallOpened {
+            assert_eq!(then["level"], record.level().name(), "{line}");
+        }
         then.retain(|name, _| !FRAME.contains(&name.as_str()));
         let now = serde_json::to_value(record).unwrap();
         assert_eq!(now, Value::Object(then), "{line}");

@@ -80,6 +80,7 @@ fn row_of(words: &[String]) -> Row {
         two_way: None,
         acp: Some(AcpForm {
             programs,
+            install: None,
             arguments,
             logins: known.map_or(&[], |acp| acp.logins),
             has_files_read: known.is_none_or(|acp| acp.has_files_read),
@@ -122,7 +123,7 @@ const RECIPES: Recipes = Recipes {
     credentials: &[],
     folders: &[],
     witnesses: &[],
-    install: "see to the first word of the command",
+    install: "install the first word of the command",
     version: Recipe::Unsupported(ASK_ITSELF),
     login: Recipe::Unsupported(ASK_ITSELF),
     about: Recipe::Unsupported(ASK_ITSELF),

@@ -50,6 +50,7 @@ pub(super) static ROW: Row = Row {
     }),
     acp: Some(AcpForm {
         programs: &["claude-agent-acp"],
+        install: Some("npm install -g @agentclientprotocol/claude-agent-acp"),
         arguments: &[],
         logins: &[],
         has_files_read: true,

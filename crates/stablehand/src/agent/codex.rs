@@ -34,6 +34,7 @@ pub(super) static ROW: Row = Row {
     }),
     acp: Some(AcpForm {
         programs: &["codex-acp"],
+        install: Some("npm install -g @zed-industries/codex-acp"),
         arguments: &[],
         logins: &[("CODEX_API_KEY", "api-key"), ("OPENAI_API_KEY", "api-key")],
         has_files_read: true,

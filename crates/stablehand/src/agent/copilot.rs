@@ -21,6 +21,7 @@ pub(super) static ROW: Row = Row {
     two_way: None,
     acp: Some(AcpForm {
         programs: &["copilot"],
+        install: None,
         arguments: &["--acp"],
         logins: &[],
         has_files_read: true,

@@ -13,6 +13,9 @@ use super::{AcpForm, Asks, Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they
 use stablehand_core::Dialect;
 use std::ffi::OsString;
 
+/// The editor's launcher comes last: it starts the agent where only the editor put itself on PATH.
+const PROGRAMS: &[&str] = &["cursor-agent", "agent", "cursor agent"];
+
 /// Names the folder to work in.
 const WORKSPACE: &str = "--workspace";
 
@@ -21,7 +24,7 @@ const MODES: &[(Mode, &[&str])] =
 
 pub(super) static ROW: Row = Row {
     name: "cursor",
-    programs: &["cursor-agent", "agent"],
+    programs: PROGRAMS,
     dialect: Dialect::Cursor,
     arguments: Some(arguments),
     modes: MODES,
@@ -29,7 +32,8 @@ pub(super) static ROW: Row = Row {
     env: &[],
     two_way: None,
     acp: Some(AcpForm {
-        programs: &["cursor-agent", "agent"],
+        programs: PROGRAMS,
+        install: None,
         arguments: &["acp"],
         logins: &[],
         has_files_read: true,

@@ -30,6 +30,7 @@ pub(super) static ROW: Row = Row {
     two_way: None,
     acp: Some(AcpForm {
         programs: &["gemini"],
+        install: None,
         arguments: &["--acp"],
         logins: &[("GEMINI_API_KEY", "gemini-api-key")],
         has_files_read: false,

@@ -26,6 +26,7 @@ pub(super) static ROW: Row = Row {
     two_way: None,
     acp: Some(AcpForm {
         programs: &["opencode"],
+        install: None,
         arguments: &["acp"],
         logins: &[],
         has_files_read: true,

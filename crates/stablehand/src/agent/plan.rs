@@ -101,12 +101,14 @@ impl Mode {
 #[non_exhaustive]
 pub enum PlanError {
     /// No program of that agent on PATH.
-    #[error("no program of {agent} was found on PATH (looked for {looked_for})")]
+    #[error("cannot start agent '{agent}': program not found in PATH (looked for {looked_for})")]
     NotFound {
         /// Which agent.
         agent: &'static str,
         /// The names that were tried.
         looked_for: String,
+        /// The command that installs it.
+        install: &'static str,
     },
     /// It cannot be used at a terminal.
     #[error("{agent} has no interactive form")]
@@ -221,8 +223,8 @@ impl Agent {
         let env = row.env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
         let cwd = request.workspace.clone().filter(|_| row.workspace == Workspace::StartedThere);
         let launch = Launch {
+            args: self.lead(&program).into_iter().chain(args).collect(),
             program,
-            args,
             env: env.collect(),
             cwd,
             transport: Transport::Pipe,

@@ -23,6 +23,7 @@ pub(super) static ROW: Row = Row {
     // Older programs call it `--experimental-acp`.
     acp: Some(AcpForm {
         programs: &["qwen"],
+        install: None,
         arguments: &["--acp"],
         logins: &[("OPENAI_API_KEY", "openai")],
         has_files_read: false,

@@ -99,6 +99,7 @@ impl Agent {
             PromptForm::Argument => Some(ENTER),
         };
         let args = (form.arguments)(request, as_argument.then_some(prompt));
+        let args = self.lead(&program).into_iter().chain(args).collect();
         let own = row.env.iter().chain(TERMINAL_ENV);
         let env = own.map(|(name, value)| (name.into(), value.map(Into::into))).collect();
         let cwd = request.workspace.clone().filter(|_| row.workspace == Workspace::StartedThere);

@@ -74,6 +74,9 @@ impl Driver<'_> {
             }
             Action::ToolOpened(tool) => {
                 log.decide_known(notes::opened(&tool), None);
+                if let Some(odd) = self.odd.as_mut().and_then(|odd| odd.opened(&tool)) {
+                    log.decide(odd, None);
+                }
                 // The decision to wait for it is a decision, too; in the rhythm of the others.
                 let rhythm = self.spec.limits.waiting_interval;
                 if self.waiting_noted.is_none_or(|noted| now.since(noted) >= rhythm) {
@@ -137,7 +140,8 @@ impl Driver<'_> {
             why: judgement.text.clone(),
             evidence: Some(Box::new(judgement.evidence.clone())),
         };
-        let verdict = notes::verdict(&judgement, self.monitor.last_event(), of_monitor);
+        let last_event = self.spec.dialect.event_type(self.monitor.last_event());
+        let verdict = notes::verdict(&judgement, last_event, of_monitor);
         self.log.decide(verdict, Some(&event));
         self.log.sync();
         if self.spec.observe_only {

@@ -9,6 +9,7 @@ use crate::keeper::SpawnError;
 use crate::log::{Fill, Log};
 use stablehand_core::Depth;
 use stablehand_core::Dialect;
+use stablehand_core::decode::failure_of;
 use stablehand_core::event::{
     EndedBy, EventKind, FailureKind, ItemBody, ProcessExit, ProcessRow, SessionEnd, TextRole,
     TurnEnd, Usage,
@@ -267,6 +268,16 @@ impl RunReport {
         };
         log.decide(ended, Some(&event));
         log.sync();
+    }
+
+    /// Returns what kind of failure it was: as the terminal event says, or without one as the last words
+    /// on standard error or the exit code say.
+    pub fn failure_kind(&self) -> Option<FailureKind> {
+        if let Some((failure, _)) = &self.error {
+            return Some(*failure);
+        }
+        let told = self.stderr_tail.as_deref().and_then(failure_of);
+        told.or(self.meaning.map(|meaning| meaning.failure))
     }
 
     /// One sentence for a person.

@@ -11,9 +11,9 @@ use stablehand_core::id::CallId;
 use stablehand_core::monitor::{Input, Judgement, Moved};
 use stablehand_core::record::{
     AgentKilled, AskedToLeave, BackgroundStopped, ClockStepped, DecisionRecord, LimitsMoved,
-    LivelockSuspected, MonitorStarted, MonitorTold, OpenCall, PromptGiven, PromptTyped, RunStart,
-    SessionStarted, StateDump, StopStage, TerminalResized, ToolCallCompleted, ToolCallOpened,
-    TreeNotEmpty, VerdictReached, VerdictWaiting,
+    LivelockSuspected, MonitorStarted, MonitorTold, NumberedCalls, OpenCall, PromptGiven,
+    PromptTyped, RunStart, SessionStarted, StateDump, StopStage, TerminalResized,
+    ToolCallCompleted, ToolCallOpened, TreeNotEmpty, VerdictReached, VerdictWaiting,
 };
 use stablehand_core::speak::Image;
 use stablehand_core::terminal::TerminalSize;
@@ -231,6 +231,7 @@ pub(super) fn verdict(judgement: &Judgement, last_event: &str, of_monitor: bool)
         idle_silence_ms: Some(evidence.silence_ms),
         limit_ms: Some(evidence.limit_ms),
         open_call_count: Some(evidence.open_tools.len() as u64),
+        numbered_calls: NumberedCalls(calls(&evidence.open_tools)),
         open_calls: Some(calls(&evidence.open_tools)),
         last_event_type: Some(last_event.to_owned()),
         judge: (!of_monitor).then(|| "terminal".to_owned()),

@@ -5,6 +5,7 @@
 
 use super::channel::{Channel, Channels};
 use super::hooks::HookServer;
+use super::odd::Oddities;
 use super::{Driver, Phase};
 use crate::driver::prompt::Delivery;
 use crate::sink::PassThrough;
@@ -246,6 +247,9 @@ impl Driver<'_> {
             if !line.newline {
                 self.facts.saw_cut_line(&line, &scan);
             }
+            if let Some(odd) = &mut self.odd {
+                odd.line(events);
+            }
             if events.is_empty() {
                 self.monitor.handle(Input::Heard, now, &mut self.actions);
             }
@@ -281,6 +285,10 @@ impl Driver<'_> {
             // On the disk before the first token is shown: whatever happens to us, the session
             // can be resumed.
             self.session_started();
+        }
+        for record in self.odd.as_mut().map(Oddities::take).unwrap_or_default() {
+            self.log.decide(record, None);
+            self.log.flush();
         }
         let emitted = self.stdout.splitter.emitted();
         self.stdout.bytes += emitted.len() as u64;

@@ -2,6 +2,7 @@
 
 use super::reader::{FrameReader, How};
 use super::{Cursor, Frame};
+use crate::control::{Control, Request};
 use crate::log::{Fill, LogSource};
 use stablehand_core::id::LogId;
 use std::collections::{HashMap, VecDeque};
@@ -31,6 +32,8 @@ pub(crate) struct Feed {
     room: Condvar,
     /// Whether the thread could be started.
     started: OnceLock<bool>,
+    /// Whom to tell of output that was cut, so that it is put on record.
+    recorder: OnceLock<Control>,
 }
 
 /// A log of the session that is complete.
@@ -87,7 +90,13 @@ impl Feed {
             caught_up: Condvar::new(),
             room: Condvar::new(),
             started: OnceLock::new(),
+            recorder: OnceLock::new(),
         })
+    }
+
+    /// Puts on record from now on that output of a tool was cut.
+    pub(crate) fn record_cuts(&self, control: Control) {
+        let _recorded_already = self.recorder.set(control);
     }
 
     pub(super) fn ring(&self) -> MutexGuard<'_, Ring> {
@@ -163,6 +172,9 @@ impl Feed {
         let mut made = Vec::new();
         loop {
             let filled = reader.fill(&mut made);
+            if let (Some(cut), Some(recorder)) = (reader.take_cut(), self.recorder.get()) {
+                recorder.send(Request::Note(Box::new(cut.into())));
+            }
             if !made.is_empty() {
                 self.push(&mut made);
             }

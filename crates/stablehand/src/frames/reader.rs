@@ -1,13 +1,15 @@
 //! Reads a log as frames, from its beginning or from the last checkpoint before a cursor.
 
 use super::checkpoints::{CheckpointFile, Checkpoints};
+use super::cut::OutputCutter;
 use super::{Cursor, Frame};
 use crate::log::{Fill, LogSource, Tail};
 use crate::redact::{Redacting, Redaction};
 use crate::show::Show;
 use stablehand_core::id::LogId;
-use stablehand_core::record::Record;
+use stablehand_core::record::{OutputCut, Record};
 use stablehand_core::replay::EventReader;
+use stablehand_core::size::MaxOutput;
 use stablehand_core::{Depth, Dialect, Event, Part};
 use std::collections::VecDeque;
 use std::io;
@@ -19,6 +21,8 @@ pub(crate) struct How {
     pub(crate) log: LogId,
     pub(crate) dialect: Dialect,
     pub(crate) redaction: Option<Redaction>,
+    /// How much of a tool's output subscribers get.
+    pub(crate) max_output: MaxOutput,
     /// None where every reader begins at the beginning.
     pub(crate) checkpoints: Option<Checkpoints>,
 }
@@ -39,6 +43,7 @@ pub(super) struct FrameReader {
     log: LogId,
     events: EventReader,
     redact: Option<Redacting<Shown>>,
+    cutter: OutputCutter,
     checkpoints: Option<CheckpointFile>,
     /// Cursors of the events that redaction has not let go yet, oldest first. It gives one event for
     /// each that it takes, in order.
@@ -76,6 +81,7 @@ impl FrameReader {
             log: how.log,
             events,
             redact: how.redaction.as_ref().map(|it| Redacting::new(Shown::default(), Some(it))),
+            cutter: OutputCutter::new(how.max_output),
             checkpoints,
             cursors: VecDeque::new(),
             decoded: Vec::new(),
@@ -98,15 +104,19 @@ impl FrameReader {
                         && checkpoints.is_due(offset)
                         && matches!(line.part, Part::Whole | Part::First)
                         && self.redact.as_ref().is_none_or(Redacting::is_fresh)
+                        && self.cutter.is_fresh()
                     {
                         checkpoints.save(offset, &self.events);
                     }
                     self.events.record(&Record::read(line.bytes), &mut self.decoded);
-                    for (nth, event) in self.decoded.drain(..).enumerate() {
+                    for (nth, mut event) in self.decoded.drain(..).enumerate() {
                         let nth = u32::try_from(nth).unwrap_or(u32::MAX);
                         let cursor = Cursor { log: self.log, offset, nth };
                         match &mut self.redact {
-                            None => out.push(Arc::new(Frame::new(cursor, event))),
+                            None => {
+                                self.cutter.cut(&mut event);
+                                out.push(Arc::new(Frame::new(cursor, event)));
+                            }
                             Some(redact) => {
                                 self.cursors.push_back(cursor);
                                 redact.event(&event)?;
@@ -125,11 +135,17 @@ impl FrameReader {
             Fill::UpToDate => {}
         }
         let released = self.redact.iter_mut().flat_map(|redact| redact.inner_mut().0.drain(..));
-        for event in released {
+        for mut event in released {
             let Some(cursor) = self.cursors.pop_front() else { break };
+            self.cutter.cut(&mut event);
             out.push(Arc::new(Frame::new(cursor, event)));
         }
         Ok(filled)
+    }
+
+    /// Takes what is to be put on record about output that was cut.
+    pub(super) fn take_cut(&mut self) -> Option<OutputCut> {
+        self.cutter.take_news()
     }
 
     /// The log that is read.

@@ -12,6 +12,7 @@ use stablehand_core::json;
 use stablehand_core::line::{Line, Part};
 use stablehand_core::record::{DecisionRecord, RunStart, Stream};
 use stablehand_core::replay::STATE_VERSION;
+use stablehand_core::size::MaxOutput;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -103,6 +104,7 @@ impl Written {
             log: self.log.id(),
             dialect: Dialect::Claude,
             redaction: None,
+            max_output: MaxOutput::default(),
             checkpoints: Some(checkpoints),
         }
     }

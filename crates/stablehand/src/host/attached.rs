@@ -8,6 +8,7 @@ use crate::redact::Redaction;
 use socket::{Call, Reply};
 use stablehand_core::actor::Actor;
 use stablehand_core::id::{SessionKey, TurnId};
+use stablehand_core::size::MaxOutput;
 use stablehand_core::speak::{Answer, Prompt};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,16 +42,16 @@ impl Attached {
         folder: &Path,
         key: SessionKey,
         logs: &[PathBuf],
-        redaction: Option<&Redaction>,
+        shaping: (Option<&Redaction>, MaxOutput),
     ) -> io::Result<(Arc<Feed>, Attached)> {
         let Some((current, past)) = logs.split_last() else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        let read = catalog::one(current, redaction);
+        let read = catalog::one(current, shaping);
         let live =
             read.ok_or_else(|| io::Error::other("its first record does not say what it is"))?;
         let source = live.log.clone();
-        let feed = Feed::new(live.log, live.how, catalog::past(past, redaction));
+        let feed = Feed::new(live.log, live.how, catalog::past(past, shaping));
         let dropped = Arc::new(AtomicBool::new(false));
         let mine = Arc::clone(&dropped);
         let follow = move || follow(&source, &mine);

@@ -6,6 +6,7 @@ use crate::redact::Redaction;
 use serde::Serialize;
 use stablehand_core::id::{LogId, SessionId, SessionKey, TurnId};
 use stablehand_core::record::SettingsChosen;
+use stablehand_core::size::MaxOutput;
 use stablehand_core::time::UnixMillis;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -289,12 +290,15 @@ pub(crate) fn key_of(folder: &Path, agent: &str, native: &SessionId) -> Option<S
 }
 
 /// Logs of a session, to be read for subscribers. One that is gone, or no log, is left out.
-pub(super) fn past(logs: &[PathBuf], redaction: Option<&Redaction>) -> Vec<Past> {
-    logs.iter().filter_map(|path| one(path, redaction)).collect()
+pub(super) fn past(logs: &[PathBuf], shaping: (Option<&Redaction>, MaxOutput)) -> Vec<Past> {
+    logs.iter().filter_map(|path| one(path, shaping)).collect()
 }
 
 /// A log, to be read.
-pub(super) fn one(path: &Path, redaction: Option<&Redaction>) -> Option<Past> {
+pub(super) fn one(
+    path: &Path,
+    (redaction, max_output): (Option<&Redaction>, MaxOutput),
+) -> Option<Past> {
     let seen = glance(path).ok()?;
     let log = LogSource::of_file(File::open(path).ok()?).ok()?;
     if seen.writer != Writer::There {
@@ -302,5 +306,6 @@ pub(super) fn one(path: &Path, redaction: Option<&Redaction>) -> Option<Past> {
     }
     let redaction = redaction.cloned();
     let checkpoints = path.parent().map(Checkpoints::beside);
-    Some(Past { how: How { log: seen.id?, dialect: seen.dialect?, redaction, checkpoints }, log })
+    let (id, dialect) = (seen.id?, seen.dialect?);
+    Some(Past { how: How { log: id, dialect, redaction, max_output, checkpoints }, log })
 }

@@ -171,6 +171,14 @@ impl Login {
     }
 }
 
+/// Returns how to log in to an agent: our command for it, or what to do where it has none of its own.
+pub fn how_to_log_in(agent: Agent) -> String {
+    match agent.row().manage.log_in {
+        Recipe::Unsupported(instead) => instead.to_owned(),
+        _ => format!("stablehand login --agent {}", agent.name()),
+    }
+}
+
 /// Returns what an agent can be asked beside runs, each with how.
 pub fn commands(agent: Agent) -> [(&'static str, &'static Recipe); 8] {
     let recipes = &agent.row().manage;

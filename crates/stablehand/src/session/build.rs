@@ -18,6 +18,7 @@ use stablehand_core::actor::{Actor, ActorKind};
 use stablehand_core::id::{SessionId, SessionKey};
 use stablehand_core::mcp::McpServer;
 use stablehand_core::monitor::Limits;
+use stablehand_core::size::MaxOutput;
 use stablehand_core::speak::Prompt;
 use stablehand_policy::PromptRules;
 use std::ffi::OsString;
@@ -132,10 +133,12 @@ pub struct SessionSpec {
     pub(super) prompt_rules: PromptRules,
     pub(super) warnings: Vec<String>,
     pub(super) redaction: Option<Redaction>,
+    pub(super) max_output: MaxOutput,
     pub(super) hooks: Option<HookSetup>,
     pub(super) retries: u32,
     pub(super) continue_prompt: String,
     pub(super) observe_only: bool,
+    pub(super) stream_warnings: bool,
     pub(super) verify: bool,
     pub(super) key: Option<SessionKey>,
     pub(super) by: Actor,
@@ -190,10 +193,12 @@ impl SessionSpec {
             prompt_rules: PromptRules::default(),
             warnings: Vec::new(),
             redaction: None,
+            max_output: MaxOutput::default(),
             hooks: None,
             retries: 0,
             continue_prompt: CONTINUE_PROMPT.to_owned(),
             observe_only: false,
+            stream_warnings: false,
             verify: false,
             key: None,
             by: ActorKind::Program.into(),
@@ -201,9 +206,17 @@ impl SessionSpec {
         }
     }
 
-    /// What is redacted.
-    pub(crate) fn redaction(&self) -> Option<&Redaction> {
-        self.redaction.as_ref()
+    /// Returns the agent that it runs; none where a client of the agent's own speaks to it.
+    pub fn agent(&self) -> Option<Agent> {
+        match self.subject {
+            Subject::Agent(agent) => Some(agent),
+            Subject::Relayed { .. } => None,
+        }
+    }
+
+    /// What is redacted, and how much of a tool's output subscribers get.
+    pub(crate) fn shaping(&self) -> (Option<&Redaction>, MaxOutput) {
+        (self.redaction.as_ref(), self.max_output)
     }
 
     /// The logs that the session has already; its agent is started with the next prompt.
@@ -448,6 +461,14 @@ impl SessionSpec {
         self
     }
 
+    /// Puts warnings on record for lines that are no JSON, for completions of calls that never began and
+    /// for tools that declare no timeout. Agents that tell of a tool only when it is over would be
+    /// warned of all the time, so it is off where nobody asks for it.
+    pub fn stream_warnings(mut self, wanted: bool) -> Self {
+        self.stream_warnings = wanted;
+        self
+    }
+
     /// Compares what was read with what was passed on and logged, by SHA-256, after each run
     /// ([`Outcome::verified`](super::Outcome::verified)).
     pub fn verify(mut self, wanted: bool) -> Self {
@@ -464,6 +485,14 @@ impl SessionSpec {
     /// What surrounds us, instead of what the environment says.
     pub fn surroundings(mut self, surroundings: Surroundings) -> Self {
         self.surroundings = Some(surroundings);
+        self
+    }
+
+    /// How much of one tool's output subscribers get; 50 KiB where nobody says otherwise. What is cut
+    /// has its whole size in [`Tool::output_bytes`](stablehand_core::event::Tool::output_bytes), and is
+    /// put on record once a run. The log has all of it.
+    pub fn max_output(mut self, most: MaxOutput) -> Self {
+        self.max_output = most;
         self
     }
 

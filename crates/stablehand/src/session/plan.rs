@@ -50,6 +50,8 @@ pub(super) struct RunPlan {
     pub(super) stays: bool,
     /// Judge, write the verdicts down, and stop nothing.
     pub(super) observe_only: bool,
+    /// Warn of odd lines and calls in the agent's stream.
+    pub(super) stream_warnings: bool,
     /// Keep a digest of what is read.
     pub(super) verify: bool,
 }
@@ -112,6 +114,7 @@ impl RunPlan {
             hooks: None,
             stays: false,
             observe_only: false,
+            stream_warnings: false,
             verify: false,
         }
     }
@@ -155,6 +158,7 @@ impl RunPlan {
             limits: self.limits.clone(),
             stages: self.stages,
             observe_only: self.observe_only,
+            stream_warnings: self.stream_warnings,
             resumed_from: resume,
             leases: self.leases.clone(),
             verify: self.verify,

@@ -5,6 +5,7 @@ use super::plan::{AgentStart, RunPlan, Start};
 use super::runs::{Asked, Runs};
 use super::{Handle, Session, turns};
 use crate::agent::{Agent, Form, PlanRequest};
+use crate::clock::unix_now;
 use crate::control::{self, Control, Requests};
 use crate::driver::{Approvals, Faces, RunReport, RunSpec, StatusCell};
 use crate::frames::{Checkpoints, Feed, How};
@@ -93,7 +94,7 @@ impl SessionSpec {
                 .and_then(|folder| folder.to_str())
                 .map(str::to_owned),
         };
-        let redaction = self.redaction.take();
+        let (redaction, max_output) = (self.redaction.take(), self.max_output);
         let options = LogOptions {
             folder: ground.folder.clone(),
             prefix: std::mem::take(&mut self.log_prefix),
@@ -132,8 +133,9 @@ impl SessionSpec {
         // A session that cannot be spoken to from outside is one all the same.
         let socket = ControlSocket::open(&ground.folder, key, control.clone()).ok();
         let checkpoints = Some(Checkpoints::beside(&ground.folder));
-        let how = How { log: log.id(), dialect, redaction, checkpoints };
+        let how = How { log: log.id(), dialect, redaction, max_output, checkpoints };
         let feed = Feed::new(log.source(), how, past.unwrap_or_default());
+        feed.record_cuts(control.clone());
         let status = StatusCell::default();
         let mut faces = Faces { status: Some(status.clone()), ..attach.faces };
         let (path, source) = (log.path_cell(), log.source());
@@ -142,9 +144,20 @@ impl SessionSpec {
             .name("stablehand-session".into())
             .spawn(move || {
                 let ended = runs.all(&mut log, &mut faces, &requests);
-                if log.was_truncated() {
-                    // What its readers lost is known when they have read everything.
+                let is_cut_short = matches!(
+                    ended.report.end.end,
+                    SessionEnd::Interrupted | SessionEnd::ReaderGone
+                );
+                if log.was_truncated() || !is_cut_short {
+                    // What its readers lost, and what was cut for them, is known when they have read
+                    // everything.
+                    log.flush();
                     reader.wait_until_read(log.position(), FEED_WAIT);
+                }
+                let is_note = |request: &Request| matches!(request, Request::Note(_));
+                while let Some(Request::Note(record)) = requests.take(is_note) {
+                    log.set_time(unix_now());
+                    log.decide(*record, None);
                 }
                 let lost_bytes = log.missed();
                 if lost_bytes > 0 {
@@ -263,6 +276,7 @@ impl SessionSpec {
             hooks: self.hooks,
             stays: self.conversation,
             observe_only: self.observe_only,
+            stream_warnings: self.stream_warnings,
             verify: self.verify,
             ..RunPlan::new(start, ground.keeper.clone(), limits)
         };

@@ -208,9 +208,9 @@ fn list_models(models: &[Model], chosen: Option<&str>) -> String {
     if models.is_empty() {
         return "The agent names no models.".to_owned();
     }
+    let chosen = chosen.or_else(|| Model::in_use(models).map(|model| model.id.as_str()));
     let line = |model: &Model| {
-        let is_chosen = chosen.map_or(model.default, |chosen| chosen == model.id);
-        let mark = if is_chosen { " (in use)" } else { "" };
+        let mark = if chosen == Some(model.id.as_str()) { " (in use)" } else { "" };
         match &model.name {
             Some(name) if *name != model.id => format!("- `{}`: {name}{mark}", model.id),
             _ => format!("- `{}`{mark}", model.id),

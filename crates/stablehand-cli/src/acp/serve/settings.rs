@@ -93,7 +93,7 @@ impl Settings {
             let option = SessionConfigOption::select(MODE, "Mode", self.mode_name(), choices);
             options.push(option.category(SessionConfigOptionCategory::Mode));
         }
-        let default = self.models.iter().find(|model| model.default).or(self.models.first());
+        let default = Model::in_use(&self.models).or(self.models.first());
         let chosen = self.model.clone().or_else(|| default.map(|model| model.id.clone()));
         if let Some(chosen) = chosen {
             let mut choices: Vec<_> = self

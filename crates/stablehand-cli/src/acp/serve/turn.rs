@@ -7,6 +7,8 @@ use super::worker::answer;
 use agent_client_protocol::v1::Responder;
 use agent_client_protocol::v1::schema::{self, Error, PromptResponse, StopReason};
 use serde_json::json;
+use stablehand::agent::Agent;
+use stablehand::manage::status::how_to_log_in;
 use stablehand_core::event::{EventKind, Evidence, FailureKind, Health, Tokens, TurnEnd, Usage};
 use std::path::PathBuf;
 
@@ -50,7 +52,7 @@ impl Turn {
     }
 
     /// How it ended for the editor.
-    pub(super) fn conclude(&self, end: &TurnEnd, seen: &Seen) -> Ended {
+    pub(super) fn conclude(&self, end: &TurnEnd, seen: &Seen, agent: Agent) -> Ended {
         match end {
             TurnEnd::Stopped { verdict, .. } if verdict.is_limit() => {
                 Ended::Stop(StopReason::MaxTurnRequests)
@@ -65,7 +67,8 @@ impl Turn {
             TurnEnd::Limit => Ended::Stop(StopReason::MaxTokens),
             TurnEnd::Cancelled => Ended::Stop(StopReason::Cancelled),
             TurnEnd::Failed { failure: FailureKind::Auth, message } => {
-                Ended::Failed(Error::auth_required().data(message.clone()))
+                let hint = how_to_log_in(agent);
+                Ended::Failed(Error::auth_required().data(format!("{message} (hint: {hint})")))
             }
             TurnEnd::Failed { failure, message } => {
                 let is_told = !matches!(failure, FailureKind::NoResult | FailureKind::NotStarted);

@@ -18,6 +18,7 @@ use stablehand_core::event::{
     TextRole, Todo, TodoStatus, Tool, ToolInput, ToolKind,
 };
 use stablehand_core::id::ItemId;
+use stablehand_core::size;
 use stablehand_core::text::plain;
 use stablehand_core::unsaid::Unsaid;
 use std::collections::HashMap;
@@ -270,6 +271,7 @@ impl Updates {
             // What was read is in the file; what was changed is in the diff.
             if content.is_empty() && tool.tool_kind != ToolKind::Read {
                 content.push(ToolCallContent::from(fenced(output)));
+                content.extend(tool.output_bytes.map(whole_size));
             }
         }
         if let Some(why) = tool.outcome.as_ref().and_then(reason) {
@@ -431,7 +433,19 @@ fn raw_input(input: &ToolInput) -> Option<Value> {
 
 fn raw_output(tool: &Tool) -> Option<Value> {
     let outcome = tool.outcome.as_ref()?;
-    Some(json!({ "output": tool.output, "outcome": outcome, "duration_ms": tool.duration_ms }))
+    let mut value =
+        json!({ "output": tool.output, "outcome": outcome, "duration_ms": tool.duration_ms });
+    if let (Some(bytes), Some(value)) = (tool.output_bytes, value.as_object_mut()) {
+        value.insert("output_bytes".to_owned(), bytes.into());
+    }
+    Some(value)
+}
+
+/// How long an output is of which only the beginning is shown, and where the rest is.
+fn whole_size(bytes: u64) -> ToolCallContent {
+    let size = size::human(bytes);
+    let text = format!("… {size} in all; `stablehand sessions show --events ID` shows it whole");
+    ToolCallContent::from(ContentBlock::from(text))
 }
 
 /// Why a call came to nothing, for a person.

@@ -349,7 +349,7 @@ impl Worker {
         if let EventKind::TurnEnded { end, usage, .. } = &event.event
             && let Some(turn) = event.turn.and_then(|id| self.turns.remove(&id))
         {
-            let ended = turn.conclude(end, &self.seen);
+            let ended = turn.conclude(end, &self.seen, self.house.agent);
             self.answer(turn, ended, usage.as_ref());
         }
     }

@@ -33,6 +33,7 @@ fn tool(name: &str, tool_kind: ToolKind, input: ToolInput) -> Tool {
         step: None,
         outcome: None,
         output: None,
+        output_bytes: None,
         diff: None,
         duration_ms: None,
         digest: 0,

@@ -118,3 +118,29 @@ fn secrets_are_not_found() {
         assert!(!text.contains(&token()) && !text.contains("tumbleweed77"), "{text}");
     }
 }
+
+#[test]
+fn names_of_tools_and_what_only_a_result_says_are_found() {
+    let env = crate::support::env(
+        "
+        read-stdin
+        init s-barn
+        user feed the ponies
+        read r1 hay.txt
+        read-done r1 hay.txt
+        read r2 oats.txt
+        read-done r2 oats.txt
+        mcp m1 granary measure
+        mcp-done m1 granary measure
+        result Everybody is satiated.
+    ",
+    );
+    crate::support::run(&env).finish().assert_code(0);
+    assert_eq!(snippets(&found(&env, &["satiated"])), ["Everybody is satiated."]);
+    let named = found(&env, &["readToolCall", "--in", "tool"]);
+    assert_eq!(snippets(&named), ["readToolCall"], "once in a run");
+    assert_eq!(named["sessions"][0]["passages"][0]["tool"]["name"], "readToolCall");
+    for name in ["granary", "measure", "mcpToolCall"] {
+        assert_eq!(snippets(&found(&env, &[name, "--in", "tool"])).len(), 1, "{name}");
+    }
+}

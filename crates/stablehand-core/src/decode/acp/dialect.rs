@@ -10,6 +10,7 @@ pub(in crate::decode) struct AcpDialect;
 
 impl DialectRow for AcpDialect {
     const NAME: &'static str = "acp";
+    const NAMES_METHODS: bool = true;
 
     fn decoder() -> Box<dyn Decode> {
         Box::new(AcpDecoder::default())

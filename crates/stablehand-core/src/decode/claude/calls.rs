@@ -207,6 +207,7 @@ pub(super) fn tool_of(call: CallId, name: String, given: Given, step: Option<Val
         step: step.and_then(Value::string),
         outcome: None,
         output: None,
+        output_bytes: None,
         diff: None,
         duration_ms: None,
         digest: given.digest,

@@ -237,6 +237,7 @@ fn hear(name: &str, payload: &Value, heard: &mut Heard) {
         step: None,
         outcome: None,
         output: None,
+        output_bytes: None,
         diff: None,
         duration_ms: number(payload, "duration_ms"),
         digest: given.digest,

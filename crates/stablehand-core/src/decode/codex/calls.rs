@@ -168,6 +168,7 @@ fn tool_of(wire: &Wire<'_>, item: ItemId) -> Tool {
         step: None,
         outcome: None,
         output: None,
+        output_bytes: None,
         diff: None,
         duration_ms: None,
         digest: given.digest,

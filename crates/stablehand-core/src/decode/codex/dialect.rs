@@ -34,6 +34,7 @@ pub(in crate::decode) struct CodexAppDialect;
 
 impl DialectRow for CodexAppDialect {
     const NAME: &'static str = "codex-app";
+    const NAMES_METHODS: bool = true;
     const TRANSCRIPT_FILES: Option<TranscriptFiles> = Some(FILES);
 
     fn decoder() -> Box<dyn Decode> {

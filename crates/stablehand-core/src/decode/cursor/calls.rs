@@ -164,6 +164,7 @@ fn tool_of(
         step: fields.step.and_then(Value::string),
         outcome: None,
         output: None,
+        output_bytes: None,
         diff: None,
         duration_ms: None,
         digest: given.digest,

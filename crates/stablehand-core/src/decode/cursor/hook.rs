@@ -246,6 +246,7 @@ fn hear(name: &str, arguments: Value, payload: &Value, heard: &mut Heard) {
         step: None,
         outcome: None,
         output: None,
+        output_bytes: None,
         diff: None,
         duration_ms: number(payload, "duration"),
         digest: given.digest,

@@ -100,6 +100,7 @@ pub(in super::super) fn tool(call: String, name: &str, row: Row, given: Given) -
         step: None,
         outcome: None,
         output: None,
+        output_bytes: None,
         diff: None,
         duration_ms: None,
         digest: given.digest,

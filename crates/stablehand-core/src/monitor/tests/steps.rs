@@ -123,6 +123,7 @@ pub(crate) fn tool(call: &str) -> Tool {
         step: None,
         outcome: None,
         output: None,
+        output_bytes: None,
         diff: None,
         duration_ms: None,
         digest: digest64(call.as_bytes()),

@@ -1,7 +1,7 @@
 //! Fields of the decisions about the log itself, and about what reads it.
 
 use crate::decode::Dialect;
-use crate::id::SessionKey;
+use crate::id::{CallId, SessionKey};
 use crate::record::FORMAT;
 use serde::{Deserialize, Serialize};
 
@@ -137,6 +137,21 @@ pub struct Verified {
     pub log_sha256: String,
     /// Whether all that can be compared is the same.
     pub identical: bool,
+    /// For people.
+    pub text: String,
+}
+
+/// Output of a tool of which faces show the beginning only.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct OutputCut {
+    /// The agent's id of the call; empty where its output comes in pieces.
+    pub call_id: CallId,
+    /// How much there was, as far as it is known.
+    pub bytes: u64,
+    /// How much of it is shown.
+    pub shown_bytes: u64,
     /// For people.
     pub text: String,
 }

@@ -4,7 +4,8 @@ use super::LogWord;
 use crate::event::{Evidence, Health, OpenTool, Outcome, ToolClass, VerdictKind};
 use crate::id::CallId;
 use crate::monitor::{Limits, Moved};
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// What the monitor judges by.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -112,6 +113,32 @@ pub struct ToolCallCompleted {
     pub outcome: Option<Outcome>,
 }
 
+/// A completion of a call that never began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct ToolCallUnstarted {
+    /// The agent's id of it.
+    pub call_id: CallId,
+    /// For people.
+    pub text: String,
+}
+
+/// A call without a timeout of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct ToolCallUndeclared {
+    /// The agent's id of it.
+    pub call_id: CallId,
+    /// The class by which it is judged; the record is written once for each class.
+    pub class: Option<ToolClass>,
+    /// The limit that holds.
+    pub limit_ms: u64,
+    /// For people.
+    pub text: String,
+}
+
 /// A call that is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -141,6 +168,24 @@ impl From<&OpenTool> for OpenCall {
             timeout_ms: tool.timeout_ms,
             limit_ms: tool.limit_ms,
         }
+    }
+}
+
+/// Open calls as single fields: `open_call_0_id`, `open_call_0_command`, `open_call_0_elapsed_ms`,
+/// `open_call_0_timeout_ms`, and so on with 1. It is written and never read: the list has the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NumberedCalls(pub Vec<OpenCall>);
+
+impl Serialize for NumberedCalls {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        for (at, call) in self.0.iter().enumerate() {
+            map.serialize_entry(&format!("open_call_{at}_id"), &call.id)?;
+            map.serialize_entry(&format!("open_call_{at}_command"), &call.command)?;
+            map.serialize_entry(&format!("open_call_{at}_elapsed_ms"), &call.elapsed_ms)?;
+            map.serialize_entry(&format!("open_call_{at}_timeout_ms"), &call.timeout_ms)?;
+        }
+        map.end()
     }
 }
 
@@ -220,10 +265,14 @@ pub struct VerdictReached {
     /// How many calls are open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_call_count: Option<u64>,
-    /// Which.
+    /// Which. Each is also told by fields of its own, such as `open_call_0_id`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_calls: Option<Vec<OpenCall>>,
-    /// The agent's word for what it wrote last.
+    /// The same calls, for readers of the log that know no lists.
+    #[serde(flatten, skip_deserializing)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    pub numbered_calls: NumberedCalls,
+    /// The agent's word for the type of what it wrote last, without a subtype.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_event_type: Option<String>,
     /// `terminal` where the verdict is not the monitor's.

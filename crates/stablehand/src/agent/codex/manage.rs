@@ -119,7 +119,7 @@ fn models(heard: &Heard<'_>) -> Result<Answer, Trouble> {
             let id = string(model, &["slug"])?;
             let name = string(model, &["display_name"]).filter(|name| *name != id);
             let rank = model.get("priority").and_then(Value::as_i64).unwrap_or(i64::MAX);
-            Some((rank, Model { id, name, default: false }))
+            Some((rank, Model { id, name, default: false, current: false }))
         })
         .collect();
     if listed.is_empty() {

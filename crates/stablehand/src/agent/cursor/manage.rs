@@ -30,7 +30,7 @@ pub(super) const RECIPES: Recipes = Recipes {
     credentials: &["CURSOR_API_KEY", "CURSOR_AUTH_TOKEN"],
     folders: &["XDG_CONFIG_HOME", "CURSOR_CONFIG_DIR"],
     witnesses: &[CREDENTIAL_FILE],
-    install: "see https://cursor.com/cli",
+    install: "curl https://cursor.com/install -fsS | bash",
     version: Recipe::command(&["--version"], parse::version),
     login: Recipe::command(&["status", "--format", "json"], login).older(&["status"]),
     about: Recipe::command(&["about", "--format", "json"], about).older(&["about"]),
@@ -110,8 +110,8 @@ fn about(heard: &Heard<'_>) -> Result<Answer, Trouble> {
     Ok(Answer::About(About { model, facts }))
 }
 
-/// `<id> - <name>`, and after the name `(default)` or `(current, default)`, between a header and a
-/// tip.
+/// `<id> - <name>`, and after the name `(default)`, `(current)` or `(current, default)`, between a header
+/// and a tip. A model that was once named stays the current one.
 fn models(heard: &Heard<'_>) -> Result<Answer, Trouble> {
     let output = heard.output()?;
     let text = plain(&output.stdout);
@@ -121,15 +121,15 @@ fn models(heard: &Heard<'_>) -> Result<Answer, Trouble> {
             return None;
         }
         let mut name = name.trim();
-        let mut default = false;
+        let (mut default, mut current) = (false, false);
         if let Some((before, mark)) = name.rsplit_once('(') {
             let marks: Vec<_> = mark.trim_end_matches(')').split(", ").collect();
             if marks.iter().all(|mark| matches!(*mark, "default" | "current")) {
-                default = marks.contains(&"default") || marks.contains(&"current");
+                (default, current) = (marks.contains(&"default"), marks.contains(&"current"));
                 name = before.trim();
             }
         }
-        Some(Model { id: id.to_owned(), name: Some(name.to_owned()), default })
+        Some(Model { id: id.to_owned(), name: Some(name.to_owned()), default, current })
     };
     let models: Vec<_> = lines(&text).filter_map(model).collect();
     if output.exited(0) && !models.is_empty() {

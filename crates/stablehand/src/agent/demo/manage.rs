@@ -53,5 +53,6 @@ fn about(_: &Heard<'_>) -> Result<Answer, Trouble> {
 
 #[expect(clippy::unnecessary_wraps, reason = "a parser")]
 fn models(_: &Heard<'_>) -> Result<Answer, Trouble> {
-    Ok(Answer::Models(vec![Model { id: MODEL.into(), name: None, default: true }]))
+    let demo = Model { id: MODEL.into(), name: None, default: true, current: false };
+    Ok(Answer::Models(vec![demo]))
 }

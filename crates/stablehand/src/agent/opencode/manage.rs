@@ -114,8 +114,9 @@ fn models(heard: &Heard<'_>) -> Result<Answer, Trouble> {
     let text = plain(&output.stdout);
     let is_id = |line: &&str| !line.contains(char::is_whitespace) && line.contains('/');
     let models = lines(&text).filter(is_id);
-    let models: Vec<_> =
-        models.map(|id| Model { id: id.to_owned(), name: None, default: false }).collect();
+    let models: Vec<_> = models
+        .map(|id| Model { id: id.to_owned(), name: None, default: false, current: false })
+        .collect();
     if models.is_empty() { Err(Trouble::Unreadable) } else { Ok(Answer::Models(models)) }
 }
 

@@ -21,6 +21,7 @@ fn shell(command: &str) -> Tool {
         step: None,
         outcome: None,
         output: None,
+        output_bytes: None,
         diff: None,
         duration_ms: None,
         digest: 0,

@@ -50,8 +50,16 @@ fn models() {
         id: "opus-4.6-thinking".into(),
         name: Some("Claude 4.6 Opus (Thinking)".into()),
         default: true,
+        current: true,
     };
     assert_eq!(default, [&opus]);
+    let apart = "auto - Auto (default)\ngpt-6 - GPT 6 (current)\nopus - Opus (Thinking)\n";
+    let Ok(Answer::Models(models)) = heard(super::models, &printed(apart, "", 0)) else {
+        panic!("unread");
+    };
+    let marks: Vec<_> = models.iter().map(|model| (model.default, model.current)).collect();
+    assert_eq!(marks, [(true, false), (false, true), (false, false)]);
+    assert_eq!(models[2].name.as_deref(), Some("Opus (Thinking)"));
     assert_eq!(
         heard(super::models, &printed("Available models\n", "", 0)),
         Err(Trouble::Unreadable)
