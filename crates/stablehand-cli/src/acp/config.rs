@@ -56,7 +56,7 @@ pub(super) fn print(
         },
     };
     let (text, place) = match editor {
-        Editor::Zed => (start.json(true), "the settings of Zed (`zed: open settings`)"),
+        Editor::Zed => (start.json(true), "the settings file of Zed (`zed: open settings file`)"),
         Editor::Jetbrains => (
             start.json(false),
             "`~/.jetbrains/acp.json` (\"Configure ACP Agents\" in the menu of the AI chat)",
@@ -156,7 +156,11 @@ impl Start {
              require(\"avante\").setup({{\n\
              \x20 provider = \"stablehand\",\n\
              \x20 acp_providers = {{\n\
-             \x20   stablehand = {{ command = {command}, args = {{ {args} }}, env = {{}} }},\n\
+             \x20   stablehand = {{\n\
+             \x20     command = {command},\n\
+             \x20     args = {{ {args} }},\n\
+             \x20     env = vim.fn.environ(), -- without it the agent has PATH and nothing else\n\
+             \x20   }},\n\
              \x20 }},\n\
              }})\n"
         )

@@ -239,6 +239,14 @@ impl Updates {
         update
     }
 
+    /// Tells that a call was permitted: while it was asked about, it was pending.
+    pub(super) fn permitted(&self, call: &str, out: &mut Vec<SessionUpdate>) {
+        if self.calls.contains_key(call) {
+            let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+            out.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.to_owned(), fields)));
+        }
+    }
+
     fn fields(&self, tool: &Tool) -> ToolCallUpdateFields {
         let status = match &tool.outcome {
             None => ToolCallStatus::InProgress,
@@ -263,13 +271,15 @@ impl Updates {
             }
         }
         let output = tool.output.as_deref().filter(|output| !output.trim().is_empty());
-        if let Some(output) = output {
-            // What was read is in the file; what was changed is in the diff.
-            if content.is_empty() && tool.tool_kind != ToolKind::Read {
-                content.push(ToolCallContent::from(fenced(output)));
-            }
+        // What was read is in the file; what was changed is in the diff.
+        let shows = content.is_empty() && tool.tool_kind != ToolKind::Read;
+        let shown = output.filter(|_| shows);
+        if let Some(output) = shown {
+            content.push(ToolCallContent::from(fenced(output)));
         }
-        if let Some(why) = tool.outcome.as_ref().and_then(reason) {
+        if let Some(why) = tool.outcome.as_ref().and_then(reason)
+            && shown.is_none_or(|output| output.trim() != why.trim())
+        {
             content.push(ToolCallContent::from(ContentBlock::from(why)));
         }
         let mut fields = ToolCallUpdateFields::new()
@@ -283,7 +293,7 @@ impl Updates {
         }
         fields.raw_input = raw_input(&tool.input);
         if tool.outcome.is_some() {
-            fields.raw_output = raw_output(tool);
+            fields.raw_output = raw_output(tool, shown.is_none());
         }
         fields
     }
@@ -426,9 +436,11 @@ fn raw_input(input: &ToolInput) -> Option<Value> {
     Some(value)
 }
 
-fn raw_output(tool: &Tool) -> Option<Value> {
+/// The end of a call for programs. An output may be long, so one that is shown is not sent again.
+fn raw_output(tool: &Tool, with_output: bool) -> Option<Value> {
     let outcome = tool.outcome.as_ref()?;
-    Some(json!({ "output": tool.output, "outcome": outcome, "duration_ms": tool.duration_ms }))
+    let output = tool.output.as_ref().filter(|_| with_output);
+    Some(json!({ "output": output, "outcome": outcome, "duration_ms": tool.duration_ms }))
 }
 
 /// Why a call came to nothing, for a person.

@@ -335,9 +335,15 @@ impl Worker {
             Some(Note::Asked(question)) => {
                 self.questions.ask(&question, &self.id, &mut self.updates);
             }
-            Some(Note::Resolved(resolved)) => self.questions.withdraw(&resolved.id),
             Some(Note::Over) => self.questions.withdraw_all(),
             _ => {}
+        }
+        if let EventKind::ApprovalResolved { id, choice, .. } = &event.event
+            && let Some(call) = self.questions.resolved(id, choice)
+        {
+            let mut out = Vec::new();
+            self.updates.permitted(&call, &mut out);
+            out.into_iter().for_each(|update| self.send(update));
         }
         if let EventKind::TurnEnded { end, usage, .. } = &event.event
             && let Some(turn) = event.turn.and_then(|id| self.turns.remove(&id))
