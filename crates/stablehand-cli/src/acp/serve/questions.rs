@@ -109,9 +109,7 @@ impl Questions {
             let _editor_gone = open.request.cancel();
         }
         let call = self.calls.remove(id);
-        call.filter(|_| {
-            matches!(choice, Choice::Allow | Choice::AllowWith | Choice::AllowAlways)
-        })
+        call.filter(|_| matches!(choice, Choice::Allow | Choice::AllowWith | Choice::AllowAlways))
     }
 
     /// Takes back all requests.
