@@ -183,6 +183,8 @@ async def every_agent():
                 assert done.stop_reason == "end_turn", (agent, scene, done)
                 assert len(it.tools()) == count, (agent, scene, it.tools())
                 assert it.text(), (agent, scene)
+                costs = [update["cost"]["currency"] for update in it.updates("usage_update")]
+                assert costs == (["USD"] if "claude" in agent else []), (agent, costs)
                 it.answer_is_last("session/prompt")
 
 
