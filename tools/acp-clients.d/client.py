@@ -249,6 +249,29 @@ async def failures():
             assert "completed" not in it.tools(), (scene, it.tools())
 
 
+async def recordings():
+    """Whatever Cursor was seen to say is shown as the schema says; a program says it as it was recorded."""
+    fixtures = pathlib.Path(__file__).parents[2] / "fixtures" / "cursor"
+    program = pathlib.Path(FOLDER) / "cursor-agent"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(f'#!/bin/sh\nread -r name\nexec cat "{fixtures}/$name"\n')
+    program.chmod(0o755)
+    args = ["--agent", "cursor", "--agent-bin", str(program), "--exit-grace", "200ms"]
+    async with editor(args, name="recordings") as it:
+        names = sorted(path.name for path in fixtures.glob("*.ndjson"))
+        for name in names:
+            session = await new(it)
+            with contextlib.suppress(acp.RequestError):
+                await prompt(it, session, name)
+        calls = it.updates("tool_call")
+        kinds = {call.get("kind", "other") for call in calls}
+        wanted = {"read", "edit", "delete", "search", "execute", "fetch", "other"}
+        assert kinds >= wanted, wanted - kinds
+        content = [part for update in it.updates() for part in update.get("content") or [] if isinstance(part, dict)]
+        assert {part["type"] for part in content} >= {"content", "diff"}, content
+        assert it.updates("plan") and len(calls) > len(names), len(calls)
+
+
 async def through():
     command = f"{STABLEHAND} fake-agent --dialect acp --scene ask"
     for kind, status in [("allow_once", "completed"), ("reject_once", "failed")]:
@@ -261,7 +284,7 @@ async def through():
 
 async def main():
     logging.disable(logging.CRITICAL)
-    cases = [allow_and_reject, cancel_in_a_tool, cancel_in_a_question, load, through, failures, every_agent]
+    cases = [allow_and_reject, cancel_in_a_tool, cancel_in_a_question, load, through, failures, recordings, every_agent]
     chosen = [case for case in cases if not sys.argv[4:] or case.__name__ in sys.argv[4:]]
     failed = 0
     for case in chosen:
