@@ -240,11 +240,11 @@ impl Updates {
     }
 
     /// Tells that a call was permitted: while it was asked about, it was pending.
-    pub(super) fn permitted(&self, call: &str, out: &mut Vec<SessionUpdate>) {
-        if self.calls.contains_key(call) {
+    pub(super) fn permitted(&self, call: &str) -> Option<SessionUpdate> {
+        self.calls.contains_key(call).then(|| {
             let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
-            out.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.to_owned(), fields)));
-        }
+            SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.to_owned(), fields))
+        })
     }
 
     fn fields(&self, tool: &Tool) -> ToolCallUpdateFields {
@@ -272,8 +272,8 @@ impl Updates {
         }
         let output = tool.output.as_deref().filter(|output| !output.trim().is_empty());
         // What was read is in the file; what was changed is in the diff.
-        let shows = content.is_empty() && tool.tool_kind != ToolKind::Read;
-        let shown = output.filter(|_| shows);
+        let has_room = content.is_empty() && tool.tool_kind != ToolKind::Read;
+        let shown = output.filter(|_| has_room);
         if let Some(output) = shown {
             content.push(ToolCallContent::from(fenced(output)));
         }

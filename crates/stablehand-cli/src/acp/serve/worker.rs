@@ -350,10 +350,9 @@ impl Worker {
         }
         if let EventKind::ApprovalResolved { id, choice, .. } = &event.event
             && let Some(call) = self.questions.resolved(id, choice)
+            && let Some(update) = self.updates.permitted(&call)
         {
-            let mut out = Vec::new();
-            self.updates.permitted(&call, &mut out);
-            out.into_iter().for_each(|update| self.send(update));
+            self.send(update);
         }
         if let EventKind::TurnEnded { end, usage, .. } = &event.event
             && let Some(turn) = event.turn.and_then(|id| self.turns.remove(&id))
