@@ -343,6 +343,12 @@ impl Interaction {
         self.calls.begun(call)
     }
 
+    /// Returns true if a person answered a request about a call like this one with "always", so that
+    /// the agent asks no more.
+    pub fn is_always_allowed(&self, tool: &Tool) -> bool {
+        self.calls.is_always_allowed(tool)
+    }
+
     /// Takes out the calls that are over, that rules are about, and that no request covered.
     pub fn take_unasked(&mut self) -> Vec<Tool> {
         let done = std::mem::take(&mut self.done);

@@ -391,6 +391,11 @@ pub struct Recipes {
 }
 
 impl Recipes {
+    /// Returns false for an agent that needs no login: its answer about that depends on nothing.
+    pub const fn has_login(&self) -> bool {
+        !matches!(self.login, Recipe::Ask(Ask { args: None, files: [], transcripts: None, .. }))
+    }
+
     /// How a question is asked.
     pub fn question(&self, question: Question) -> &Recipe {
         match question {

@@ -4,6 +4,7 @@
 //! it, and with what an editor needs where it starts things in another folder and with another PATH:
 //! our program and files by their whole paths. Only the paste goes to standard output.
 
+use super::serve::LOGIN;
 use crate::choice::ChoiceArgs;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -32,6 +33,8 @@ struct Start {
     name: String,
     command: String,
     args: Vec<String>,
+    /// The way to log in that we offer the editor. An agent that is passed through offers its own.
+    login: Option<&'static str>,
 }
 
 /// Prints it.
@@ -47,9 +50,13 @@ pub(super) fn print(
         name: format!("Stablehand ({})", shown(choice, through)?),
         command: env.program.display().to_string(),
         args: arguments(typed, &here),
+        login: match through {
+            Some(_) => None,
+            None => choice.agent()?.row().manage.has_login().then_some(LOGIN),
+        },
     };
     let (text, place) = match editor {
-        Editor::Zed => (start.json(true), "the settings of Zed (`zed: open settings`)"),
+        Editor::Zed => (start.json(true), "the settings file of Zed (`zed: open settings file`)"),
         Editor::Jetbrains => (
             start.json(false),
             "`~/.jetbrains/acp.json` (\"Configure ACP Agents\" in the menu of the AI chat)",
@@ -119,16 +126,25 @@ impl Start {
         let (name, command) = (quoted(&self.name), quoted(&self.command));
         let args = all.get(1..).unwrap_or_default().join(", ");
         let all = all.join(", ");
+        // CodeCompanion refuses a way to log in that its adapter names and the agent does not offer.
+        // The adapter that is extended here names none, and sets no variables.
+        let login = match self.login {
+            Some(method) => {
+                format!("          defaults = {{ auth_method = {} }},\n", quoted(method))
+            }
+            None => String::new(),
+        };
         format!(
             "-- codecompanion.nvim\n\
              require(\"codecompanion\").setup({{\n\
              \x20 adapters = {{\n\
              \x20   acp = {{\n\
              \x20     stablehand = function()\n\
-             \x20       return require(\"codecompanion.adapters\").extend(\"gemini_cli\", {{\n\
+             \x20       return require(\"codecompanion.adapters\").extend(\"goose\", {{\n\
              \x20         name = \"stablehand\",\n\
              \x20         formatted_name = {name},\n\
              \x20         commands = {{ default = {{ {all} }} }},\n\
+             {login}\
              \x20       }})\n\
              \x20     end,\n\
              \x20   }},\n\
@@ -140,7 +156,11 @@ impl Start {
              require(\"avante\").setup({{\n\
              \x20 provider = \"stablehand\",\n\
              \x20 acp_providers = {{\n\
-             \x20   stablehand = {{ command = {command}, args = {{ {args} }}, env = {{}} }},\n\
+             \x20   stablehand = {{\n\
+             \x20     command = {command},\n\
+             \x20     args = {{ {args} }},\n\
+             \x20     env = vim.fn.environ(), -- without it the agent has PATH and nothing else\n\
+             \x20   }},\n\
              \x20 }},\n\
              }})\n"
         )

@@ -20,6 +20,7 @@ mod settings;
 mod start;
 mod turn;
 mod updates;
+mod wire;
 mod worker;
 
 use crate::again::AgainArgs;
@@ -39,9 +40,10 @@ use agent_client_protocol::v1::schema::{
     SetSessionModeRequest,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
-use agent_client_protocol::{Agent as AgentRole, Client, JsonRpcResponse, LineDirection, Stdio};
+use agent_client_protocol::{Agent as AgentRole, Client, JsonRpcResponse};
 use flow::Flow;
 use follow::Past;
+pub(super) use hello::LOGIN;
 use sessions::Target;
 use stablehand::agent::Agent;
 use stablehand::control::{self, Request};
@@ -298,13 +300,7 @@ async fn connect(door: Arc<Door>) -> Result<(), agent_client_protocol::Error> {
         },
         agent_client_protocol::on_receive_notification!(),
     );
-    let flow = Arc::clone(&door.flow);
-    let counted = move |line: &str, direction| {
-        if direction == LineDirection::Stdout && flow::is_counted(line) {
-            flow.taken();
-        }
-    };
-    builder.connect_to(Stdio::new().with_debug(counted)).await
+    builder.connect_to(wire::stdio(Arc::clone(&door.flow))).await
 }
 
 impl Door {

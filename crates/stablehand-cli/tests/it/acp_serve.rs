@@ -7,6 +7,7 @@ mod conformance;
 mod ends;
 mod faces;
 mod more;
+mod pipelined;
 
 use crate::support::{bins, secs};
 use serde_json::{Value, json};
@@ -237,6 +238,15 @@ fn what_is_told_at_hello_is_true() {
     assert!(can["sessionCapabilities"]["resume"].is_object());
     assert_eq!(hello["agentInfo"]["title"], "Stablehand (claude)");
     assert!(hello["authMethods"][0]["description"].as_str().unwrap().contains("stablehand login"));
+    assert_eq!(hello["authMethods"][0]["id"], "agent-login");
+    assert!(can["auth"]["logout"].is_object());
+    editor.leave().assert_code(0);
+    let editor = Editor::open(demo(&env), &env);
+    let hello = editor.answer(1)["result"].clone();
+    assert_eq!(
+        (&hello["authMethods"], &hello["agentCapabilities"]["auth"]),
+        (&json!([]), &json!({}))
+    );
     editor.leave().assert_code(0);
     let editor = Editor::open(served(&env, "cursor", "hello"), &env);
     let hello = editor.answer(1)["result"].clone();
@@ -262,6 +272,10 @@ fn a_question_is_the_editors_to_answer() {
             let ends = editor.updates("tool_call_update");
             let last = ends.iter().rfind(|it| it["toolCallId"] == about["toolCallId"]).unwrap();
             assert_eq!(last["status"], status, "{agent}: {ends:?}");
+            let runs = ends
+                .iter()
+                .any(|it| it["toolCallId"] == about["toolCallId"] && it["status"] == "in_progress");
+            assert_eq!(runs, choice == "allow", "{agent}: {ends:?}");
             editor.leave().assert_code(0);
             let resolved = env.log().one("approval_resolved").clone();
             assert_eq!(resolved["choice"], choice, "{agent}: {resolved:?}");

@@ -125,8 +125,34 @@ fn the_settings_of_editors_can_be_pasted() {
         assert!(!args.iter().any(|arg| arg.as_str().unwrap().contains("print-config")));
         assert!(run.stderr.contains("paste this into"), "{}", run.stderr);
     }
-    let run = through(&env, command).flag("--print-config", "neovim").finish();
-    run.assert_code(0);
-    assert!(run.stdout_text().contains("acp_providers"), "{}", run.stdout_text());
-    assert!(run.stdout_text().contains(r#""--through", "gemini --acp""#), "{}", run.stdout_text());
+    let lua = |agent: &[&str]| {
+        let run = env.stablehand("acp").args(agent.iter().copied());
+        let run = run.flag("--print-config", "neovim").finish();
+        run.assert_code(0);
+        run.stdout_text()
+    };
+    let text = lua(&["--through", command]);
+    assert!(text.contains("acp_providers"), "{text}");
+    assert!(text.contains(r#""--through", "gemini --acp""#), "{text}");
+    // The plugin refuses a way to log in that is not offered.
+    assert!(!text.contains("auth_method"), "{text}");
+    assert!(!lua(&["--agent", "demo"]).contains("auth_method"));
+    let text = lua(&["--agent", "claude"]);
+    assert!(text.contains(r#"auth_method = "agent-login""#), "{text}");
+}
+
+#[test]
+fn what_the_editor_writes_in_one_go_reaches_the_agent() {
+    let env = TestEnv::new(bins());
+    let program = env.path("shims");
+    env.stablehand("fake-agent").flag("--shims", &program).finish().assert_code(0);
+    let command = format!("'{}' --acp", program.join("gemini").display());
+    for _ in 0..20 {
+        let run = through(&env, &command).variable("STABLEHAND_FAKE_SCENE", "hello");
+        let mut running = run.stdin_open().start();
+        running.type_line(&format!("{HELLO}\n{NEW}"));
+        running.wait_for_stdout("sessionId");
+        running.close_stdin();
+        running.finish().assert_code(0);
+    }
 }

@@ -21,6 +21,8 @@ pub enum Permission {
     Pending,
     /// The call may be made.
     Granted,
+    /// The call may be made, and the agent need not ask about others like it.
+    Always,
     /// The call may be made with other arguments.
     Changed,
     /// The call may not be made, or the request was withdrawn.
@@ -59,6 +61,8 @@ pub(super) struct Calls {
     begun: VecDeque<Tool>,
     /// Calls that are over: a stream may tell of an end twice.
     over: VecDeque<(CallId, ToolInput)>,
+    /// The kinds and inputs of calls that were allowed for ever.
+    always: VecDeque<(ToolKind, ToolInput)>,
 }
 
 impl Calls {
@@ -89,7 +93,19 @@ impl Calls {
     pub(super) fn answer(&mut self, id: &str, permission: Permission) {
         let open =
             |asked: &&mut AskedCall| asked.id == id && asked.permission == Permission::Pending;
-        self.asked.iter_mut().filter(open).for_each(|asked| asked.permission = permission);
+        for asked in self.asked.iter_mut().filter(open) {
+            asked.permission = permission;
+            if let (Permission::Always, Some(input)) = (permission, &asked.input) {
+                keep(&mut self.always, (asked.kind, input.clone()));
+            }
+        }
+    }
+
+    /// Returns true if a person allowed calls like this one for ever.
+    pub(super) fn is_always_allowed(&self, tool: &Tool) -> bool {
+        self.always
+            .iter()
+            .any(|(kind, input)| *kind == tool.tool_kind && is_alike(input, &tool.input))
     }
 
     /// Remembers a call that has begun.
@@ -127,8 +143,11 @@ impl Calls {
         }
         let requests = self.take(tool);
         let grants = |asked: &AskedCall| {
-            matches!(asked.permission, Permission::Granted | Permission::Changed)
-                && asked.covers(tool)
+            let is_granted = matches!(
+                asked.permission,
+                Permission::Granted | Permission::Always | Permission::Changed
+            );
+            is_granted && asked.covers(tool)
         };
         if requests.iter().any(|asked| asked.permission == Permission::Denied) {
             // A call that was refused may be told as one that failed; it did not succeed.
@@ -202,6 +221,28 @@ pub(super) fn is_judged(tool: &Tool) -> bool {
         _ => matches!(tool.input, ToolInput::Todos { .. }),
     };
     tool.was_done() && !is_internal
+}
+
+/// Returns true if "always" for a call of the first input is meant for the second, too. How far it
+/// reaches is the agent's to say, and it does not; agents mean a program, a server or a kind of tool.
+/// A command that is more than one program and its words is like no other.
+fn is_alike(one: &ToolInput, other: &ToolInput) -> bool {
+    match (one, other) {
+        (ToolInput::Command { command: one, .. }, ToolInput::Command { command, .. }) => {
+            one.trim() == command.trim()
+                || program(one).is_some_and(|name| program(command) == Some(name))
+        }
+        (ToolInput::Mcp { server: one, .. }, ToolInput::Mcp { server, .. }) => one == server,
+        (ToolInput::Other { .. }, _) => one == other,
+        (one, other) => std::mem::discriminant(one) == std::mem::discriminant(other),
+    }
+}
+
+/// Returns the program of a command in which a shell finds nothing but words.
+fn program(command: &str) -> Option<&str> {
+    let is_plain =
+        !command.trim().contains(['\n', ';', '&', '|', '<', '>', '$', '`', '(', ')', '{']);
+    command.split_whitespace().next().filter(|word| is_plain && !word.contains('='))
 }
 
 fn only_looks(kind: ToolKind) -> bool {
@@ -294,6 +335,36 @@ mod tests {
             let mut calls = Calls::default();
             asked(&mut calls, &[("before", question.clone(), Permission::Granted)]);
             assert_eq!(calls.complete(&call), expected, "{question:?} {call:?}");
+        }
+    }
+
+    #[test]
+    fn always_is_meant_for_calls_of_the_same_program_server_or_kind() {
+        let mcp = |server: &str, name: &str| {
+            let (server, tool_name) = (server.to_owned(), name.to_owned());
+            tool("", ToolKind::Other, ToolInput::Mcp { server, tool: tool_name })
+        };
+        let edit = |path: &str| file("", ToolKind::Edit, path);
+        let table = [
+            (shell("", "echo hi"), shell("", "echo  oats"), true),
+            (shell("", "echo hi"), shell("", "rm -rf hay"), false),
+            (shell("", "echo hi"), shell("", "echo hi; rm -rf hay"), false),
+            (shell("", "echo hi"), shell("", "echo $(rm -rf hay)"), false),
+            (shell("", "echo hi > hay"), shell("", "echo hi > hay"), true),
+            (shell("", "A=1 make"), shell("", "A=1 rm hay"), false),
+            (edit("a"), edit("b"), true),
+            (edit("a"), file("", ToolKind::Delete, "a"), false),
+            (mcp("barn", "feed"), mcp("barn", "groom"), true),
+            (mcp("barn", "feed"), mcp("fence", "feed"), false),
+        ];
+        for (question, later, is_allowed) in table {
+            let mut calls = Calls::default();
+            asked(&mut calls, &[("before", question.clone(), Permission::Always)]);
+            assert!(calls.complete(&question), "it was asked about");
+            assert_eq!(calls.is_always_allowed(&later), is_allowed, "{question:?} {later:?}");
+            let mut once = Calls::default();
+            asked(&mut once, &[("before", question, Permission::Granted)]);
+            assert!(!once.is_always_allowed(&later));
         }
     }
 

@@ -272,7 +272,13 @@ impl Driver<'_> {
                 }
                 _ => (without_rules(Action::Allow, ""), OnUnasked::Warn),
             };
-            let is_allowed = decision.action == Action::Allow;
+            // The agent need not ask again about a call that the rules leave to a person, after a
+            // person has answered "always".
+            let is_allowed = match decision.action {
+                Action::Allow => true,
+                Action::Ask => self.interaction.is_always_allowed(&tool),
+                Action::Deny => false,
+            };
             let tolerated = !is_allowed && on_unasked == OnUnasked::Warn;
             if is_allowed && self.spec.hooks.is_none() {
                 // Only hooks promise to ask about everything.

@@ -259,9 +259,7 @@ impl Relay {
         if let Some(at) = passed.iter().position(|what| what.id_text() == id)
             && let Some(what) = passed.remove(at)
         {
-            let granted = what.is_allowed_by(option);
-            let permission = if granted { Permission::Granted } else { Permission::Denied };
-            driver.interaction.settle(id, permission);
+            driver.interaction.settle(id, what.permission_by(option));
         }
         driver.resolved(id, option.to_owned().into(), &ActorKind::Client.into(), None);
     }

@@ -6,7 +6,7 @@ use super::runs::{Asked, Runs};
 use super::{Handle, Session, turns};
 use crate::agent::{Agent, Form, PlanRequest};
 use crate::clock::unix_now;
-use crate::control::{self, Control, Requests};
+use crate::control::{self, Control, Request, Requests};
 use crate::driver::{Approvals, Faces, RunReport, RunSpec, StatusCell};
 use crate::frames::{Checkpoints, Feed, How};
 use crate::gate::Attendance;

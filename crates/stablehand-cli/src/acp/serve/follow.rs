@@ -63,6 +63,7 @@ impl Worker {
             return;
         };
         let waiting = self.read_past(&mut events, past, runs);
+        self.tell_cost(self.tokens);
         if runs {
             for question in waiting {
                 self.questions.ask(&question, &self.id, &mut self.updates);

@@ -16,8 +16,8 @@ use agent_client_protocol::v1::schema::{
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use std::sync::Arc;
 
-/// The way to log in that is the agent's own.
-const LOGIN: &str = "agent-login";
+/// The id of the one way to log in, for agents that have a login.
+pub(in crate::acp) const LOGIN: &str = "agent-login";
 
 impl Door {
     pub(super) fn hello(
@@ -38,12 +38,14 @@ impl Door {
             .resume(SessionResumeCapabilities::new())
             .close(SessionCloseCapabilities::new())
             .delete(SessionDeleteCapabilities::new());
+        let can_log_out = self.agent.row().manage.log_out.is_supported();
+        let logout = can_log_out.then(LogoutCapabilities::new);
         let capabilities = AgentCapabilities::new()
             .load_session(true)
             .prompt_capabilities(PromptCapabilities::new().embedded_context(true).image(images))
             .mcp_capabilities(McpCapabilities::new().http(mcp.http).sse(mcp.sse))
             .session_capabilities(sessions)
-            .auth(AgentAuthCapabilities::new().logout(LogoutCapabilities::new()));
+            .auth(AgentAuthCapabilities::new().logout(logout));
         let info = Implementation::new(PROGRAM, env!("CARGO_PKG_VERSION"))
             .title(format!("Stablehand ({name})"));
         InitializeResponse::new(ProtocolVersion::V1)
@@ -52,7 +54,12 @@ impl Door {
             .agent_info(info)
     }
 
+    /// Returns the ways to log in. An editor that is offered one may use it before it does anything
+    /// else, so an agent that needs no login offers none.
     fn ways_to_log_in(&self, in_terminal: bool) -> Vec<AuthMethod> {
+        if !self.agent.row().manage.has_login() {
+            return Vec::new();
+        }
         let name = self.agent.name();
         let title = format!("Log in to {name}");
         if in_terminal {

@@ -15,6 +15,7 @@ use agent_client_protocol::v1::schema::{
 use serde_json::json;
 use stablehand::AnswerError;
 use stablehand::control::Always;
+use stablehand_core::event::Choice;
 use stablehand_core::id::SessionKey;
 use stablehand_core::speak::Answer;
 use std::collections::HashMap;
@@ -36,6 +37,8 @@ pub(super) struct Questions {
     key: SessionKey,
     words: Sender<Word>,
     open: HashMap<String, Open>,
+    /// The calls that are asked about, by the ids of the approvals.
+    calls: HashMap<String, String>,
 }
 
 struct Open {
@@ -46,14 +49,17 @@ struct Open {
 
 impl Questions {
     pub(super) fn new(house: Arc<House>, key: SessionKey, words: Sender<Word>) -> Questions {
-        Questions { house, key, words, open: HashMap::new() }
+        Questions { house, key, words, open: HashMap::new(), calls: HashMap::new() }
     }
 
     /// Asks the editor, which knows the session by `session`. Its answer comes as a word.
     pub(super) fn ask(&mut self, question: &Question, session: &str, updates: &mut Updates) {
         let mut before = Vec::new();
         let about = match &question.tool {
-            Some(tool) => updates.asked(tool, &mut before),
+            Some(tool) => {
+                self.calls.insert(question.id.clone(), tool.call.0.clone());
+                updates.asked(tool, &mut before)
+            }
             None => plain_question(question),
         };
         for update in before {
@@ -96,15 +102,19 @@ impl Questions {
         }
     }
 
-    /// Takes back the request about an approval that was answered elsewhere.
-    pub(super) fn withdraw(&mut self, id: &str) {
+    /// Takes the end of an approval. A request that was answered elsewhere is taken back. Returns the
+    /// call that was permitted.
+    pub(super) fn resolved(&mut self, id: &str, choice: &Choice) -> Option<String> {
         if let Some(open) = self.open.remove(id) {
             let _editor_gone = open.request.cancel();
         }
+        let call = self.calls.remove(id);
+        call.filter(|_| matches!(choice, Choice::Allow | Choice::AllowWith | Choice::AllowAlways))
     }
 
     /// Takes back all requests.
     pub(super) fn withdraw_all(&mut self) {
+        self.calls.clear();
         for (_, open) in self.open.drain() {
             let _editor_gone = open.request.cancel();
         }

@@ -5,7 +5,9 @@
 use super::updates::meta;
 use super::worker::answer;
 use agent_client_protocol::v1::Responder;
-use agent_client_protocol::v1::schema::{self, Error, PromptResponse, StopReason};
+use agent_client_protocol::v1::schema::{
+    self, Cost, Error, PromptResponse, SessionUpdate, StopReason, UsageUpdate,
+};
 use serde_json::json;
 use stablehand::agent::Agent;
 use stablehand::manage::status::how_to_log_in;
@@ -110,6 +112,14 @@ impl Turn {
         };
         answer(self.responder, result);
     }
+}
+
+/// What a session has cost, for the editor; none where the agent states no cost. The numbers of the
+/// context window are zero: no agent's events tell how large it is.
+pub(super) fn cost_update(tokens: &Tokens) -> Option<SessionUpdate> {
+    let cost = Cost::new(tokens.cost_usd?, "USD");
+    let about = meta(json!({ "usage": tokens }));
+    Some(SessionUpdate::UsageUpdate(UsageUpdate::new(0, 0).cost(cost).meta(about)))
 }
 
 fn used(tokens: Tokens) -> schema::Usage {

@@ -241,6 +241,14 @@ impl Updates {
         update
     }
 
+    /// Tells that a call was permitted: while it was asked about, it was pending.
+    pub(super) fn permitted(&self, call: &str) -> Option<SessionUpdate> {
+        self.calls.contains_key(call).then(|| {
+            let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+            SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.to_owned(), fields))
+        })
+    }
+
     fn fields(&self, tool: &Tool) -> ToolCallUpdateFields {
         let status = match tool.outcome.as_ref().map(Outcome::class) {
             None => ToolCallStatus::InProgress,
@@ -267,14 +275,16 @@ impl Updates {
             }
         }
         let output = tool.output.as_deref().filter(|output| !output.trim().is_empty());
-        if let Some(output) = output {
-            // What was read is in the file; what was changed is in the diff.
-            if content.is_empty() && tool.tool_kind != ToolKind::Read {
-                content.push(ToolCallContent::from(fenced(output)));
-                content.extend(tool.output_bytes.map(whole_size));
-            }
+        // What was read is in the file; what was changed is in the diff.
+        let has_room = content.is_empty() && tool.tool_kind != ToolKind::Read;
+        let shown = output.filter(|_| has_room);
+        if let Some(output) = shown {
+            content.push(ToolCallContent::from(fenced(output)));
+            content.extend(tool.output_bytes.map(whole_size));
         }
-        if let Some(why) = tool.outcome.as_ref().and_then(reason) {
+        if let Some(why) = tool.outcome.as_ref().and_then(reason)
+            && shown.is_none_or(|output| output.trim() != why.trim())
+        {
             content.push(ToolCallContent::from(ContentBlock::from(why)));
         }
         let mut fields = ToolCallUpdateFields::new()
@@ -288,7 +298,7 @@ impl Updates {
         }
         fields.raw_input = raw_input(&tool.input);
         if tool.outcome.is_some() {
-            fields.raw_output = raw_output(tool);
+            fields.raw_output = raw_output(tool, shown.is_none());
         }
         fields
     }
@@ -431,21 +441,12 @@ fn raw_input(input: &ToolInput) -> Option<Value> {
     Some(value)
 }
 
-fn raw_output(tool: &Tool) -> Option<Value> {
+/// The end of a call for programs. An output may be long, so one that is shown is not sent again.
+fn raw_output(tool: &Tool, with_output: bool) -> Option<Value> {
     let outcome = tool.outcome.as_ref()?;
-    let mut value =
-        json!({ "output": tool.output, "outcome": outcome, "duration_ms": tool.duration_ms });
-    if let (Some(bytes), Some(value)) = (tool.output_bytes, value.as_object_mut()) {
-        value.insert("output_bytes".to_owned(), bytes.into());
-    }
-    Some(value)
-}
-
-/// How long an output is of which only the beginning is shown, and where the rest is.
-fn whole_size(bytes: u64) -> ToolCallContent {
-    let size = size::human(bytes);
-    let text = format!("… {size} in all; `stablehand sessions show --events ID` shows it whole");
-    ToolCallContent::from(ContentBlock::from(text))
+    let output = tool.output.as_ref().filter(|_| with_output);
+    Some(json!({ "output": output, "outcome": outcome, "duration_ms": tool.duration_ms }))
+            content.extend(tool.output_bytes.map(whole_size));
 }
 
 /// Why a call came to nothing, for a person.

@@ -9,7 +9,7 @@ use super::prompt::parts;
 use super::questions::Questions;
 use super::sessions::Target;
 use super::settings::{MODE, MODEL, Settings};
-use super::turn::{Ended, Seen, Turn, failed, internal};
+use super::turn::{Ended, Seen, Turn, cost_update, failed, internal};
 use super::updates::{Updates, chunk};
 use super::{House, actor, start};
 use crate::ask::Note;
@@ -96,7 +96,10 @@ pub(super) struct Worker {
     commanded: u64,
     seen: Seen,
     turn_count: u64,
-    tokens: Option<Tokens>,
+    /// What the turns that are over have used.
+    pub(super) tokens: Option<Tokens>,
+    /// The cost that the editor was told last.
+    cost_told: Option<f64>,
     filler: Option<Filler>,
 }
 
@@ -131,6 +134,7 @@ impl Worker {
             seen: Seen::default(),
             turn_count: 0,
             tokens: None,
+            cost_told: None,
             filler: None,
         }
     }
@@ -337,14 +341,25 @@ impl Worker {
         for update in out {
             self.send(update);
         }
+        if let EventKind::UsageUpdated { usage } = &event.event {
+            self.tell_cost(Some(self.used_with(usage)));
+        }
         self.notice(event);
+        if let EventKind::TurnEnded { .. } = &event.event {
+            self.tell_cost(self.tokens);
+        }
         match Note::of(event) {
             Some(Note::Asked(question)) => {
                 self.questions.ask(&question, &self.id, &mut self.updates);
             }
-            Some(Note::Resolved(resolved)) => self.questions.withdraw(&resolved.id),
             Some(Note::Over) => self.questions.withdraw_all(),
             _ => {}
+        }
+        if let EventKind::ApprovalResolved { id, choice, .. } = &event.event
+            && let Some(call) = self.questions.resolved(id, choice)
+            && let Some(update) = self.updates.permitted(&call)
+        {
+            self.send(update);
         }
         if let EventKind::TurnEnded { end, usage, .. } = &event.event
             && let Some(turn) = event.turn.and_then(|id| self.turns.remove(&id))
@@ -359,15 +374,31 @@ impl Worker {
         self.seen.event(&event.event);
         match &event.event {
             EventKind::TurnEnded { usage: Some(usage), .. } => {
-                self.tokens = Some(match (usage, &self.tokens) {
-                    (Usage::Total(tokens), _) | (Usage::Turn(tokens), None) => *tokens,
-                    (Usage::Turn(tokens), Some(before)) => before.plus(tokens),
-                });
+                self.tokens = Some(self.used_with(usage));
             }
             EventKind::SessionStarted { native_id, .. } => {
                 self.target.native = Some(native_id.0.clone());
             }
             _ => {}
+        }
+    }
+
+    /// Returns what the session has used, with a turn that used so much.
+    fn used_with(&self, usage: &Usage) -> Tokens {
+        match (usage, &self.tokens) {
+            (Usage::Total(tokens), _) | (Usage::Turn(tokens), None) => *tokens,
+            (Usage::Turn(tokens), Some(before)) => before.plus(tokens),
+        }
+    }
+
+    /// Tells the editor what the session has cost, where that has changed.
+    pub(super) fn tell_cost(&mut self, tokens: Option<Tokens>) {
+        let cost = tokens.and_then(|tokens| tokens.cost_usd);
+        if cost != self.cost_told
+            && let Some(update) = tokens.as_ref().and_then(cost_update)
+        {
+            self.cost_told = cost;
+            self.send(update);
         }
     }
 

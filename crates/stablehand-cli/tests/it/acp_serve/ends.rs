@@ -159,3 +159,30 @@ fn what_was_said_before_a_kill_is_told_when_the_session_is_loaded() {
         editor.leave().assert_code(0);
     }
 }
+
+#[test]
+fn what_a_session_costs_is_told_before_its_turn_is_answered_and_again_when_it_is_loaded() {
+    let env = with_shims();
+    let mut editor = Editor::open(served(&env, "claude", "hello"), &env);
+    let session = editor.new_session();
+    let mut told = Vec::new();
+    for _ in 0..2 {
+        editor.prompt(&session, "go");
+        told = editor.updates("usage_update");
+    }
+    let amounts: Vec<_> = told.iter().map(|it| it["cost"]["amount"].as_f64().unwrap()).collect();
+    assert_eq!(amounts.len(), 2, "{told:?}");
+    assert!(amounts[0] > 0.0 && (amounts[1] - 2.0 * amounts[0]).abs() < 1e-9, "{amounts:?}");
+    assert_eq!(told[0]["cost"]["currency"], "USD");
+    let last = editor.frames().into_iter().rfind(|it| it.get("id").is_some()).unwrap();
+    let used = &last["result"]["_meta"]["stablehand"]["usage"];
+    assert_eq!(told[1]["_meta"]["stablehand"]["usage"], *used, "{last}");
+    editor.leave().assert_code(0);
+    let mut editor = Editor::open(served(&env, "claude", "hello"), &env);
+    editor.go_on("session/load", &session);
+    let again = editor.updates("usage_update");
+    assert_eq!(again.len(), 1, "{again:?}");
+    assert_eq!(again[0]["cost"], told[1]["cost"]);
+    editor.leave().assert_code(0);
+    env.assert_nobody_left();
+}

@@ -247,3 +247,40 @@ fn what_the_person_at_the_client_allows_counts_as_asked_and_what_she_rejects_doe
         assert_eq!(env.log().has("tool_not_asked"), code == 1, "{option}: {:?}", env.log().names());
     }
 }
+
+#[test]
+fn always_at_the_client_covers_later_calls_of_that_program_and_nothing_that_rules_deny() {
+    let call = |id: &str, command: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"tool_call","toolCallId":"{id}","kind":"execute","status":"completed","title":"x","rawInput":{{"command":"{command}"}}}}}}}}"#
+        )
+    };
+    let end = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#;
+    for (option, later, code) in [
+        ("always", "echo again", 0),
+        ("yes", "echo again", 1),
+        ("always", "rm hay", 1),
+        ("always", "echo again; rm hay", 1),
+    ] {
+        let env = TestEnv::new(bins());
+        let (first, second) = (call("c1", "echo hi"), call("c2", later));
+        let after = if code == 0 { format!("; echo '{end}'") } else { String::new() };
+        let more = format!(
+            "*'\"session/prompt\"'*) echo '{PERMISSION}';;\n\
+             *'\"id\":50'*) echo '{first}'; echo '{second}'{after};;"
+        );
+        let run = through(&env, &agent(&env, &more)).flag("--policy", rules(&env, "ask"));
+        let mut running = run.stdin_open().start();
+        converse(&mut running, &[(HELLO, "pony"), (NEW, "s1"), (PROMPT, "\"id\":50")]);
+        let answer = format!(
+            r#"{{"jsonrpc":"2.0","id":50,"result":{{"outcome":{{"outcome":"selected","optionId":"{option}"}}}}}}"#
+        );
+        converse(&mut running, &[(&answer, if code == 0 { "end_turn" } else { "-32603" })]);
+        if code == 0 {
+            running.close_stdin();
+        }
+        running.finish().assert_code(code);
+        let log = env.log();
+        assert_eq!(log.has("tool_not_asked"), code == 1, "{option} {later}: {:?}", log.names());
+    }
+}

@@ -9,6 +9,7 @@ use super::calls::begun;
 use super::speak::Kind;
 use crate::event::{Tool, ToolInput, ToolKind};
 use crate::id::ItemId;
+use crate::interaction::Permission;
 use crate::json::{self, Scan, Value};
 use crate::line::{Line, Part};
 use crate::speak::Answer;
@@ -112,10 +113,14 @@ impl AcpRequest {
         Some(self.answer("result", &result))
     }
 
-    /// Returns true if choosing this option of a permission request allows the call.
-    pub fn is_allowed_by(&self, option: &str) -> bool {
-        let Some(Kind::Permission(options)) = &self.options else { return false };
-        options.iter().any(|(id, kind)| id == option && kind.starts_with("allow"))
+    /// Returns what choosing this option of a permission request means for the call.
+    pub fn permission_by(&self, option: &str) -> Permission {
+        let Some(Kind::Permission(options)) = &self.options else { return Permission::Denied };
+        match options.iter().find(|(id, _)| id == option) {
+            Some((_, kind)) if kind == "allow_always" => Permission::Always,
+            Some((_, kind)) if kind.starts_with("allow") => Permission::Granted,
+            _ => Permission::Denied,
+        }
     }
 
     /// The answer to a request that must not be; none where nobody waits for one.
