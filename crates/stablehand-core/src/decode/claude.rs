@@ -482,7 +482,7 @@ impl ClaudeDecoder {
             b"api_retry" | b"retry" => {
                 self.turn_is_on(out);
                 self.texts.again(&mut Sink { ids: &mut self.ids, depth, out });
-                out.push(system::retry(fields));
+                self.tell(system::retry(fields), out);
             }
             b"background_tasks_changed" => {
                 self.background.changed(fields, &mut Sink { ids: &mut self.ids, depth, out });
@@ -551,7 +551,9 @@ impl ClaudeDecoder {
         match told {
             Told::Nothing => {}
             Told::Notice(level, text) => self.notice(level, text, out),
-            Told::Event(event) => out.push(event),
+            Told::Retry { attempt, detail } => {
+                out.push(EventKind::RetryScheduled { attempt, detail });
+            }
             Told::Strange { what, word, text } => {
                 self.strange = Some((what, word));
                 if let Some(text) = text {

@@ -17,6 +17,7 @@ use crate::event::{
 };
 use crate::json::{Object, Value};
 use crate::line::Line;
+use asides::Aside;
 use serde::{Deserialize, Serialize};
 use text::Streamed;
 
@@ -116,12 +117,12 @@ impl Objects for CopilotDecoder {
             }
             b"result" => self.result(object, out),
             _ => match asides::read(kind, data) {
-                Some(None) => {}
-                Some(Some((level, text))) => {
+                Aside::Nothing => {}
+                Aside::Notice(level, text) => {
                     self.stream.close_texts(out);
                     self.stream.notice(level, text, out);
                 }
-                None => self.stream.unknown(kind, line, out),
+                Aside::Unknown => self.stream.unknown(kind, line, out),
             },
         }
     }

@@ -445,8 +445,19 @@ fn raw_input(input: &ToolInput) -> Option<Value> {
 fn raw_output(tool: &Tool, with_output: bool) -> Option<Value> {
     let outcome = tool.outcome.as_ref()?;
     let output = tool.output.as_ref().filter(|_| with_output);
-    Some(json!({ "output": output, "outcome": outcome, "duration_ms": tool.duration_ms }))
-            content.extend(tool.output_bytes.map(whole_size));
+    let mut value =
+        json!({ "output": output, "outcome": outcome, "duration_ms": tool.duration_ms });
+    if let (Some(bytes), Some(value)) = (tool.output_bytes, value.as_object_mut()) {
+        value.insert("output_bytes".to_owned(), bytes.into());
+    }
+    Some(value)
+}
+
+/// How long an output is of which only the beginning is shown, and where the rest is.
+fn whole_size(bytes: u64) -> ToolCallContent {
+    let size = size::human(bytes);
+    let text = format!("… {size} in all; `stablehand sessions show --events ID` shows it whole");
+    ToolCallContent::from(ContentBlock::from(text))
 }
 
 /// Why a call came to nothing, for a person.

@@ -5,7 +5,7 @@
 
 use super::fields::Fields;
 use super::tools::first;
-use crate::event::{EventKind, NoticeLevel};
+use crate::event::NoticeLevel;
 use crate::json::Value;
 
 /// What a line of this family means.
@@ -13,7 +13,11 @@ use crate::json::Value;
 pub(super) enum Told {
     Nothing,
     Notice(NoticeLevel, String),
-    Event(EventKind),
+    /// A request is made again: which attempt it is, and what is said about it.
+    Retry {
+        attempt: u64,
+        detail: Option<String>,
+    },
     /// A word that is not known, what it stands for, and what the line says beside it.
     Strange {
         what: &'static str,
@@ -86,7 +90,7 @@ pub(super) fn system(fields: &Fields<'_, '_>) -> Told {
             Told::Notice(NoticeLevel::Info, format!("recalled {}", paths.join(", ")))
         }
         b"control_request_progress" => match say("status").as_deref() {
-            Some("api_retry") => Told::Event(retry(fields)),
+            Some("api_retry") => retry(fields),
             None | Some("started") => Told::Nothing,
             Some(other) => strange("status of a request", other),
         },
@@ -153,7 +157,7 @@ fn hook(fields: &Fields<'_, '_>) -> Told {
 pub(super) fn aside(fields: &Fields<'_, '_>) -> Option<Told> {
     Some(match fields.kind {
         b"tool_progress" => match fields.get("subagent_retry").filter(|it| it.is_object()) {
-            Some(retry) => Told::Event(sub_agent_retry(retry)),
+            Some(retry) => sub_agent_retry(retry),
             None => Told::Nothing,
         },
         b"conversation_reset" => {
@@ -202,19 +206,19 @@ pub(super) fn aside(fields: &Fields<'_, '_>) -> Option<Told> {
 }
 
 /// A request of a sub-agent that is made again.
-fn sub_agent_retry(retry: Value<'_>) -> EventKind {
+fn sub_agent_retry(retry: Value<'_>) -> Told {
     let number = |key| retry.get(key).and_then(Value::u64);
     let why = first(retry, &["error_category"]).unwrap_or_default();
     let status = number("error_status").map(|status| format!(" ({status})")).unwrap_or_default();
     let most = number("max_retries").map(|most| format!(", of {most}")).unwrap_or_default();
-    EventKind::RetryScheduled {
+    Told::Retry {
         attempt: number("attempt").unwrap_or(0),
         detail: Some(format!("of a sub-agent: {why}{status}{most}")),
     }
 }
 
 /// `api_retry`, and `retry` of agents that count nothing.
-pub(super) fn retry(fields: &Fields<'_, '_>) -> EventKind {
+pub(super) fn retry(fields: &Fields<'_, '_>) -> Told {
     let number = |key| fields.get(key).and_then(Value::u64);
     let error = fields.get("error").and_then(Value::string).filter(|text| !text.is_empty());
     let reason = || fields.get("data").and_then(|data| first(data, &["reason"]));
@@ -223,7 +227,7 @@ pub(super) fn retry(fields: &Fields<'_, '_>) -> EventKind {
     let delay = number("retry_delay_ms").map(|ms| format!(", in {ms} ms"));
     let parts = [error.or_else(reason), status, most, delay];
     let detail: String = parts.into_iter().flatten().collect();
-    EventKind::RetryScheduled {
+    Told::Retry {
         attempt: number("attempt").unwrap_or(0),
         detail: Some(detail).filter(|detail| !detail.is_empty()),
     }

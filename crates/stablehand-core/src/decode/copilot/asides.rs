@@ -114,13 +114,21 @@ const QUIET: &[&str] = &[
     "ui.ephemeral_query",
 ];
 
-/// Reads a line of this sort: what to tell, where there is something; `None` for a type that is not
-/// known.
-pub(super) fn read(kind: &[u8], data: Value<'_>) -> Option<Option<(NoticeLevel, String)>> {
+/// What such a line means.
+#[derive(Debug)]
+pub(super) enum Aside {
+    /// It ticks, or says again what other lines tell.
+    Nothing,
+    Notice(NoticeLevel, String),
+    Unknown,
+}
+
+/// Reads a line of this sort.
+pub(super) fn read(kind: &[u8], data: Value<'_>) -> Aside {
     let say = |key: &str| first(data, &[key]).unwrap_or_default();
     let succeeded = data.get("success").and_then(Value::bool);
     let warning = |text: String| Some((NoticeLevel::Warning, text));
-    Some(match kind {
+    let told = match kind {
         b"subagent.failed" => {
             warning(format!("sub-agent {} failed: {}", say("agentDisplayName"), say("error")))
         }
@@ -168,8 +176,9 @@ pub(super) fn read(kind: &[u8], data: Value<'_>) -> Option<Option<(NoticeLevel, 
             warning("the credits for this session are used up".to_owned())
         }
         _ if QUIET.iter().any(|quiet| quiet.as_bytes() == kind) => None,
-        _ => return None,
-    })
+        _ => return Aside::Unknown,
+    };
+    told.map_or(Aside::Nothing, |(level, text)| Aside::Notice(level, text))
 }
 
 /// What a person is asked.
