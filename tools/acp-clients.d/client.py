@@ -175,7 +175,7 @@ async def allow_and_reject():
 
 async def every_agent():
     agents = [fake("cursor-agent"), fake("claude"), fake("codex"), fake("gemini", "--acp")]
-    for scene, count in [("shell", 1), ("plan", 1), ("edit", 1), ("failing-tool", 1)]:
+    for scene, count in [("shell", 1), ("plan", 1)]:
         for agent in agents:
             async with editor(agent, scene=scene, name="agents") as it:
                 session = await new(it)
