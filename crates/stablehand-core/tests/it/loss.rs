@@ -164,7 +164,7 @@ fn collect(value: &Value, place: &mut Vec<String>, found: &mut Vec<(Vec<String>,
                 let is = |keys: &[&str]| keys.contains(&key.as_str());
                 match value {
                     Value::String(id) if is(IDS) => {
-                        found.push((place.clone(), Fact::Id(id.clone())))
+                        found.push((place.clone(), Fact::Id(id.clone())));
                     }
                     Value::Number(n) if is(NUMBERS) && n.as_f64() != Some(0.0) => {
                         found.push((place.clone(), Fact::Number(n.as_f64().unwrap())));
@@ -176,7 +176,9 @@ fn collect(value: &Value, place: &mut Vec<String>, found: &mut Vec<(Vec<String>,
         }
         Value::Array(list) => {
             place.push("*".to_owned());
-            list.iter().for_each(|value| collect(value, place, found));
+            for value in list {
+                collect(value, place, found);
+            }
             place.pop();
         }
         Value::String(text) if is_prose(text) => {

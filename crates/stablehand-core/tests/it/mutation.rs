@@ -41,7 +41,7 @@ type Place = Vec<String>;
 struct Word {
     pointer: String,
     place: Place,
-    word: String,
+    text: String,
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn check(dialect: Dialect) -> Vec<String> {
     let mut vocabulary: BTreeMap<Place, BTreeSet<String>> = BTreeMap::new();
     for (_, lines) in &recordings {
         for word in lines.iter().flat_map(words) {
-            vocabulary.entry(word.place).or_default().insert(word.word);
+            vocabulary.entry(word.place).or_default().insert(word.text);
         }
     }
     let mut lost = Vec::new();
@@ -78,12 +78,12 @@ fn check(dialect: Dialect) -> Vec<String> {
         for (at, line) in lines.iter().enumerate() {
             for word in words(line) {
                 // Extensions may be ignored: the protocol says so of names that begin like this.
-                let is_extension = word.word.starts_with('_');
+                let is_extension = word.text.starts_with('_');
                 let context = context(line, &word);
                 if is_extension || !done.insert(context.clone()) {
                     continue;
                 }
-                for renamed in [format!("zz_{}", word.word), format!("{}_zz", word.word)] {
+                for renamed in [format!("zz_{}", word.text), format!("{}_zz", word.text)] {
                     let other = |there: &str| stream.with(at, line, &word.pointer, there);
                     let after = other(&renamed);
                     if stream.shows(&after, &renamed) {
@@ -92,7 +92,7 @@ fn check(dialect: Dialect) -> Vec<String> {
                     let others = vocabulary.get(&word.place).into_iter().flatten();
                     let mut others = others.map(String::as_str).chain(TELLING.iter().copied());
                     let goes_by_it = after != stream.events
-                        || others.any(|there| there != word.word && other(there) != stream.events);
+                        || others.any(|there| there != word.text && other(there) != stream.events);
                     if goes_by_it {
                         let how = if after == stream.events { "guessed" } else { "dropped" };
                         let dialect = dialect.name();
@@ -191,7 +191,7 @@ fn walk(value: &Value, pointer: &mut String, place: &mut Place, found: &mut Vec<
         place.push(in_place.to_owned());
         if let Some(word) = value.as_str().filter(|word| KEYS.contains(&key) && is_word(word)) {
             let (pointer, place) = (pointer.clone(), place.clone());
-            found.push(Word { pointer, place, word: word.to_owned() });
+            found.push(Word { pointer, place, text: word.to_owned() });
         }
         walk(value, pointer, place, found);
         place.pop();
@@ -227,5 +227,5 @@ fn context(line: &Value, word: &Word) -> String {
             other => &other[&step.replace("~1", "/").replace("~0", "~")],
         };
     }
-    format!("{}={} in {}", word.place.join("."), word.word, said.join(","))
+    format!("{}={} in {}", word.place.join("."), word.text, said.join(","))
 }
