@@ -47,7 +47,7 @@ pub struct Facts {
     /// The last statement of usage.
     pub usage: Option<Usage>,
     /// What the results of this turn used that were not its last one.
-    early_usage: Option<Usage>,
+    pub early_usage: Option<Usage>,
     /// The output ended in the middle of a line.
     pub torn: bool,
     /// How many tool calls were denied or rejected. An agent may call a turn a success in which it was
