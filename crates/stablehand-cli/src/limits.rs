@@ -65,8 +65,8 @@ pub struct LimitArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, help_heading = HEADING)]
     exit_grace: Option<Duration>,
 
-    /// Silence after the answer while only background commands are left; then these are stopped
-    /// [default: 30s]
+    /// Silence after the answer while background work is left: commands that keep the result back are
+    /// stopped then [default: 30s]; a run whose result came is cut [default: 15m]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, help_heading = HEADING)]
     background_grace: Option<Duration>,
 

@@ -58,7 +58,8 @@ pub trait Decode: Send {
     fn line(&mut self, line: &Line<'_>, scan: &Scan<'_>, depth: Depth, out: &mut Vec<EventKind>);
 
     /// The stream has ended: closes what is still open and cannot come any more (a message without
-    /// its flush). Tools stay open; their end was not seen.
+    /// its flush). Tools stay open; their end was not seen. A result that was not called the last one
+    /// ends its turn now: this is also called when no other is waited for any more.
     fn finish(&mut self, depth: Depth, out: &mut Vec<EventKind>);
 
     /// The agent's own name for the last line's type, such as `tool_call/started`; empty for none.

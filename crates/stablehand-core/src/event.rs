@@ -14,7 +14,7 @@ mod usage;
 
 pub use approval::Choice;
 pub use end::{EndedBy, FailureKind, ProcessExit, SessionEnd, TurnEnd};
-pub use health::{Evidence, Health, OpenTool, ProcessRow, VerdictKind};
+pub use health::{Evidence, Health, OpenTask, OpenTool, ProcessRow, VerdictKind};
 pub use item::{
     Item, ItemBody, NoticeLevel, TextRole, Todo, TodoStatus, Tool, ToolClass, ToolInput, ToolKind,
 };
@@ -119,7 +119,8 @@ pub enum EventKind {
         #[serde(flatten)]
         by: Option<Actor>,
     },
-    /// The agent reported a result. The turn may go on: a rule continues it, or it is retried.
+    /// The agent reported a result. The turn may go on: background tasks are open that may wake the
+    /// agent, a rule continues it, or it is retried.
     #[serde(rename = "turn.result")]
     TurnResult {
         /// How the agent says that it ended.

@@ -3,10 +3,17 @@
 //! Owns how events add up to facts, live and when a log is judged again. What follows from them is
 //! for whoever ends the run.
 
-use crate::event::{EventKind, ItemBody, SessionEnd, TurnEnd, Usage};
+use crate::event::{EventKind, ItemBody, Outcome, SessionEnd, Tool, TurnEnd, Usage};
 use crate::id::SessionId;
 use crate::json::Scan;
 use crate::line::{Line, Part};
+use crate::text::excerpt;
+
+/// So many calls that were denied are named; the others are counted.
+const MOST_DENIED: usize = 8;
+
+/// So much of each is shown.
+const DENIED_CHARS: usize = 120;
 
 /// How far an agent got: what may be tried again depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,8 +46,15 @@ pub struct Facts {
     pub progress: Progress,
     /// The last statement of usage.
     pub usage: Option<Usage>,
+    /// What the results of this turn used that were not its last one.
+    pub early_usage: Option<Usage>,
     /// The output ended in the middle of a line.
     pub torn: bool,
+    /// How many tool calls were denied or rejected. An agent may call a turn a success in which it was
+    /// not allowed to do what it was asked for.
+    pub denials: u64,
+    /// The first of them: the tool, with what it was to be used for.
+    pub denied: Vec<String>,
 }
 
 impl Facts {
@@ -64,11 +78,21 @@ impl Facts {
             }
             EventKind::TurnEnded { end, usage, .. } => {
                 self.result = Some(end.clone());
+                let usage = Usage::sum(self.early_usage.take(), *usage);
                 self.usage = usage.or(self.usage);
+            }
+            // The turn goes on, and the agent may be cut before its last result.
+            EventKind::TurnResult { usage, .. } => {
+                self.early_usage = Usage::sum(self.early_usage, *usage);
+                self.usage = self.early_usage.or(self.usage);
             }
             EventKind::UsageUpdated { usage } => self.usage = Some(*usage),
             EventKind::ItemStarted { item } | EventKind::ItemCompleted { item } => {
                 self.result = None;
+                if let (EventKind::ItemCompleted { .. }, ItemBody::Tool(tool)) = (event, &item.body)
+                {
+                    self.take_denial(tool);
+                }
                 let effects = match &item.body {
                     ItemBody::Tool(tool) => tool.may_have_side_effects(),
                     ItemBody::Message { .. }
@@ -90,10 +114,25 @@ impl Facts {
         }
     }
 
+    fn take_denial(&mut self, tool: &Tool) {
+        if !matches!(tool.outcome, Some(Outcome::Denied { .. } | Outcome::Rejected { .. })) {
+            return;
+        }
+        self.denials = self.denials.saturating_add(1);
+        if self.denied.len() < MOST_DENIED {
+            let what = match tool.headline() {
+                "" => tool.name.clone(),
+                headline => format!("{}: {headline}", tool.name),
+            };
+            self.denied.push(excerpt(what.as_bytes(), DENIED_CHARS));
+        }
+    }
+
     /// A further prompt was given in the same stream: what ended was an earlier turn, and what may
     /// have been changed that one changed.
     pub fn prompted(&mut self) {
         self.result = None;
+        self.early_usage = None;
         self.progress = self.progress.min(Progress::Started);
     }
 

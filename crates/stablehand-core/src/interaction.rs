@@ -203,6 +203,11 @@ impl Interaction {
         std::mem::take(&mut self.turn.ended)
     }
 
+    /// Returns true if a turn ended since the last look.
+    pub fn has_ended(&self) -> bool {
+        self.turn.ended
+    }
+
     /// Returns true while a turn is on.
     pub fn in_turn(&self) -> bool {
         self.turn.on

@@ -36,8 +36,11 @@
 //! because its words cannot be told from the main agent's. A sibling of the same step, or output,
 //! takes a presumption back. A completion that comes after all is no news.
 //!
-//! **Background agents.** An agent that works in the background is no open call, but while one does,
-//! silence has the limit of sub-agents.
+//! **Background tasks.** A command, watch or agent that works in the background is no open call. While
+//! an agent does, silence has the limit of sub-agents. A result that comes while any task is open
+//! (`turn.result`) is not the end: the agent may wake. Silence then has a limit of its own, and passing
+//! it is a verdict. Once no task is open, the agent has the exit grace to wake; then that result was the
+//! last one ([`Action::ResultStands`]).
 
 mod budget;
 mod clock;
@@ -105,6 +108,8 @@ pub struct Monitor {
     started: Moment,
     phase: Phase,
     finishing: Option<Finishing>,
+    /// A result came that was not the last one, and the agent has not gone on since.
+    has_early_result: bool,
     stalled: bool,
     ended: bool,
     approval: bool,
@@ -152,6 +157,7 @@ impl Monitor {
             started: now,
             phase: Phase::Starting,
             finishing: None,
+            has_early_result: false,
             stalled: false,
             ended: false,
             approval: false,
@@ -233,6 +239,12 @@ impl Monitor {
     /// What is believed now.
     pub fn health(&self) -> Health {
         self.health
+    }
+
+    /// Returns true if the agent gave a result, has not gone on since, and only commands and watches
+    /// in the background may wake it: the turn can end now.
+    pub fn may_end_turn(&self) -> bool {
+        self.has_early_result && !self.tools.any_background_agent()
     }
 
     /// The limits in force; a model that the session named may have changed them.
@@ -345,7 +357,8 @@ impl Monitor {
             }
             EventKind::TurnStarted { .. } => {
                 self.note(kind, native);
-                if self.finishing.take().is_some() || self.phase == Phase::Starting {
+                let woke = std::mem::take(&mut self.has_early_result);
+                if woke || self.finishing.take().is_some() || self.phase == Phase::Starting {
                     self.phase = Phase::Prompted;
                     self.last = Last::Nothing;
                 }
@@ -357,6 +370,17 @@ impl Monitor {
                     self.budget.usage(usage, &self.limits);
                 }
                 self.on_turn_ended(t, out);
+            }
+            EventKind::TurnResult { usage, .. } => {
+                self.note(kind, native);
+                if let Some(usage) = usage {
+                    self.budget.usage(usage, &self.limits);
+                }
+                self.budget.turn_ended();
+                self.tools.calls_ended(t, out);
+                self.answered();
+                self.progressed(t);
+                self.has_early_result = true;
             }
             EventKind::UsageUpdated { usage } => {
                 self.note(kind, native);
@@ -387,7 +411,6 @@ impl Monitor {
             | EventKind::ProcessSpawned { .. }
             | EventKind::ProcessExited { .. }
             | EventKind::HealthChanged { .. }
-            | EventKind::TurnResult { .. }
             | EventKind::RunEnded { .. }
             | EventKind::SessionEnded { .. } => {}
         }
@@ -399,8 +422,13 @@ impl Monitor {
             ItemBody::Reasoning { .. } => self.on_text(item.id, Last::Reasoning, t, out),
             ItemBody::Tool(tool) => self.on_tool_started(item.id, tool, t, out),
             ItemBody::Notice { .. } => self.alive(t),
-            ItemBody::SubAgent { .. } => {
-                self.tools.agent_began(item.id);
+            ItemBody::SubAgent { description } => {
+                self.tools.task_began(item.id, None, description, t);
+                self.answered();
+                self.new_activity(t);
+            }
+            ItemBody::BackgroundTask { task, description } => {
+                self.tools.task_began(item.id, Some(task), description, t);
                 self.answered();
                 self.new_activity(t);
             }
@@ -414,8 +442,8 @@ impl Monitor {
     fn on_item_completed(&mut self, item: &Item, t: Moment, out: &mut Vec<Action>) {
         match &item.body {
             ItemBody::Tool(tool) => self.on_tool_completed(tool, t, out),
-            ItemBody::SubAgent { .. } => {
-                self.tools.agent_ended(item.id);
+            ItemBody::SubAgent { .. } | ItemBody::BackgroundTask { .. } => {
+                self.tools.task_ended(item.id);
                 self.answered();
                 self.new_activity(t);
             }
@@ -462,6 +490,7 @@ impl Monitor {
     }
 
     fn on_turn_ended(&mut self, t: Moment, out: &mut Vec<Action>) {
+        self.has_early_result = false;
         self.budget.turn_ended();
         self.tools.turn_ended(t, out);
         self.answered();
@@ -475,6 +504,7 @@ impl Monitor {
 
     /// What ended was an earlier turn.
     fn on_prompted(&mut self, t: Moment) {
+        self.has_early_result = false;
         self.finishing = None;
         if self.phase != Phase::Starting {
             self.phase = Phase::Prompted;

@@ -35,6 +35,7 @@ const MATTERS: &[DecisionKind] = &[
     DecisionKind::PromptGiven,
     DecisionKind::TerminalResized,
     DecisionKind::ScreenSettled,
+    DecisionKind::ResultStands,
     DecisionKind::AgentExited,
     DecisionKind::HookReceived,
 ];
@@ -68,6 +69,9 @@ pub struct EventReader {
     told: Vec<Told>,
     /// A prompt that we gave, until the agent takes it up.
     prompt: Option<String>,
+    /// A result came that was not the last one of its turn: what the agent does by itself after it
+    /// belongs to the same turn.
+    is_early: bool,
     /// Questions that we answered. Some agents show the answer once more in what became of the
     /// call; it is told once.
     answered: VecDeque<String>,
@@ -106,6 +110,7 @@ impl EventReader {
             view: Some(SessionView::default()),
             told: Vec::new(),
             prompt: None,
+            is_early: false,
             answered: VecDeque::new(),
         }
     }
@@ -186,6 +191,7 @@ impl EventReader {
         self.session = None;
         self.hooked = Hooked::default();
         self.answered.clear();
+        self.is_early = false;
         self.prompt = None;
         self.stdout.forget();
         self.stderr.forget();
@@ -202,6 +208,7 @@ impl EventReader {
             }
         }
         if let Some(DecisionRecord::PromptGiven(given)) = record {
+            self.is_early = false;
             self.prompt.clone_from(&given.text);
         }
         overheard(decision, |object| self.decoder.overhear(object));
@@ -215,8 +222,14 @@ impl EventReader {
             }
         }
         self.stamp(at, Origin::Agent, out);
-        if let Some(DecisionRecord::AgentExited(_)) = record {
+        if let Some(DecisionRecord::AgentExited(_) | DecisionRecord::ResultStands(_)) = record {
             self.decoder.finish(self.depth, &mut self.kinds);
+            if let Some(DecisionRecord::AgentExited(exited)) = record
+                && !exited.left_by_itself()
+            {
+                // Another result might have followed.
+                self.kinds.retain(|kind| !matches!(kind, EventKind::TurnEnded { .. }));
+            }
             self.stamp(at, Origin::Agent, out);
         }
         if let Some(event) = decision.event().filter(|_| !session::is_of_session(decision.kind())) {
@@ -294,6 +307,8 @@ impl EventReader {
                 self.hooked.saw(&kind);
             }
             match &mut kind {
+                EventKind::TurnStarted { .. } if self.is_early => continue,
+                EventKind::TurnResult { .. } => self.is_early = true,
                 // Few agents repeat what they were asked.
                 EventKind::TurnStarted { prompt, .. } => {
                     let given = self.prompt.take();
@@ -312,7 +327,10 @@ impl EventReader {
                 }
                 // An id may be used again for another question.
                 EventKind::ApprovalRequested { id, .. } => self.answered.retain(|it| it != id),
-                EventKind::TurnEnded { .. } => self.answered.clear(),
+                EventKind::TurnEnded { .. } => {
+                    self.is_early = false;
+                    self.answered.clear();
+                }
                 _ => {}
             }
             out.push(Told { at, origin, kind });

@@ -4,12 +4,14 @@
 
 use stablehand::agent::Form;
 use stablehand::keeper::KeeperProgram;
-use stablehand::session::{Policy, Session, SessionSpec, StartError};
+use stablehand::session::{Policy, Session, SessionSpec, StartError, TerminalWish};
 use stablehand::{Agent, EventKind, Surroundings};
 use stablehand_core::event::{ItemBody, SessionEnd, TurnEnd};
 use stablehand_core::id::SessionId;
 use stablehand_core::mcp::{McpServer, McpTransport};
+use stablehand_core::monitor::{Limits, WitnessPolicy};
 use stablehand_core::speak::{Image, Prompt};
+use stablehand_core::terminal::TerminalSize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -76,6 +78,113 @@ fn one_prompt_gives_its_events_and_an_outcome() {
     assert!(outcome.log.exists() && outcome.log.to_string_lossy().contains("s1"));
     let differences = stablehand_testkit::judged::differences_below(place.path());
     assert_eq!(differences, "", "judged again, the log differs");
+}
+
+#[test]
+fn an_outcome_tells_the_answer_the_model_the_time_and_the_tools() {
+    let place = tempfile::tempdir().unwrap();
+    let turn = |text: &str| {
+        format!(
+            "read-stdin\ninit s1\nassistant-before-tool I look.\nread c1 /a\nread-done c1 /a\n\
+             sleep 200ms\nassistant {text}\nresult {text}\n"
+        )
+    };
+    let script = format!("{}---\n{}", turn("One."), turn("The word is hunter2-hunter2."));
+    let redactor = stablehand::redact::Redactor::builder()
+        .variables([("SECRET_TOKEN".to_owned(), "hunter2-hunter2".to_owned())])
+        .build();
+    let spec = session(place.path(), &script).conversation().redact(redactor);
+    let session = spec.start().unwrap();
+    let handle = session.handle();
+    handle.prompt("first").unwrap();
+    handle.prompt("second").unwrap();
+    handle.finish();
+    let outcome = session.wait().unwrap();
+    assert!(outcome.is_success());
+    let text = outcome.final_text().unwrap();
+    assert!(text.starts_with("The word is ") && !text.contains("hunter2"), "{text}");
+    assert_eq!(outcome.tool_count(), 2, "of both runs");
+    assert!(outcome.model().is_some_and(|model| !model.is_empty()));
+    let limits = Duration::from_millis(400)..Duration::from_secs(60);
+    assert!(limits.contains(&outcome.duration()), "{:?}", outcome.duration());
+}
+
+#[test]
+fn an_outcome_of_a_run_that_was_cut_tells_the_last_message() {
+    let place = tempfile::tempdir().unwrap();
+    let script = "read-stdin\ninit s1\nassistant Half an answer.\nhang\n";
+    let limits = Limits { idle: Duration::from_millis(500), ..Limits::modern() };
+    let limits =
+        Limits { witness: WitnessPolicy { max_extensions: 0, ..limits.witness }, ..limits };
+    let session = session(place.path(), script).limits(limits).prompt("hi").start().unwrap();
+    let outcome = session.wait().unwrap();
+    assert_eq!(outcome.end(), SessionEnd::Hung);
+    assert_eq!(outcome.final_text().as_deref(), Some("Half an answer."));
+    let session = session_with(Agent::Cursor, place.path(), "read-stdin\nexit 3\n");
+    let outcome = session.prompt("hi").start().unwrap().wait().unwrap();
+    assert_eq!((outcome.final_text(), outcome.model(), outcome.tool_count()), (None, None, 0));
+}
+
+/// The agent sees a terminal of the size that was asked for.
+#[test]
+fn a_program_can_give_the_agent_a_terminal() {
+    let place = tempfile::tempdir().unwrap();
+    let shell = place.path().join("agent");
+    std::fs::write(&shell, "#!/bin/sh\ntest -t 0 && test -t 1 && stty size\n").unwrap();
+    std::fs::set_permissions(&shell, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let terminal =
+        TerminalWish { size: TerminalSize::new(90, 33), follow_size: false, exit_when_quiet: None };
+    let spec = session(place.path(), "").program(&shell).terminal(Some(terminal)).prompt("hi");
+    let outcome = spec.start().unwrap().wait().unwrap();
+    assert!(outcome.is_success(), "{:?}", outcome.report);
+    assert_eq!(outcome.final_text().as_deref().map(str::trim), Some("33 90"));
+}
+
+/// An agent that has answered and whose command in the background never ends.
+const SERVES: &str = r#"
+    say {"type":"system","subtype":"init","session_id":"s1","model":"m","cwd":"/"}
+    say {"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"t1","task_type":"local_bash","description":"pump --serve"}],"session_id":"s1"}
+    say {"type":"result","subtype":"success","is_error":false,"result":"It runs.","session_id":"s1"}
+"#;
+
+/// A conversation in which the next prompt, or a cancel, comes while that command runs.
+fn while_it_serves(interrupt: impl Fn(&stablehand::session::Handle)) -> (Vec<TurnEnd>, String) {
+    let place = tempfile::tempdir().unwrap();
+    let last = r#"say {"type":"result","subtype":"success","is_error":false,"result":"Bye.","session_id":"s1"}"#;
+    let script = format!("{SERVES}---\n{last}\n---\n{last}\n");
+    let mut session =
+        talk(Agent::Claude, false, place.path(), &script).conversation().start().unwrap();
+    let handle = session.handle();
+    handle.prompt("serve").unwrap();
+    let told = session.events().find(|event| event.event.name() == "turn.result").unwrap();
+    assert!(handle.turn().is_some() && handle.turn() == told.turn, "the turn is still on");
+    interrupt(&handle);
+    let mut ends = turn_ends(session.events().take_while(|it| it.event.name() != "turn.ended"));
+    assert_eq!(ends, []);
+    ends.push(TurnEnd::Done);
+    handle.prompt("leave").unwrap();
+    handle.finish();
+    ends.extend(turn_ends(session.events()));
+    let outcome = session.wait().unwrap();
+    assert!(outcome.is_success(), "{:?}", outcome.report);
+    assert_eq!(outcome.final_text().as_deref(), Some("Bye."));
+    let differences = stablehand_testkit::judged::differences_below(place.path());
+    assert_eq!(differences, "", "judged again, the log differs");
+    let log = std::fs::read_to_string(&outcome.log).unwrap();
+    assert!(!log.contains("agent_killed") && log.matches("\"agent_spawned\"").count() == 1);
+    let stands = log.lines().find(|line| line.contains("\"result_stands\"")).unwrap();
+    let stands: serde_json::Value = serde_json::from_str(stands).unwrap();
+    (ends, stands["by"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_prompt_or_a_cancel_ends_the_wait_for_a_command_in_the_background() {
+    let (ends, by) = while_it_serves(stablehand::session::Handle::cancel);
+    assert_eq!((ends, by.as_str()), (vec![TurnEnd::Done, TurnEnd::Done], "cancel"));
+    let (ends, by) = while_it_serves(|handle| {
+        handle.prompt("again").unwrap();
+    });
+    assert_eq!((ends.len(), by.as_str()), (3, "prompt"));
 }
 
 #[test]

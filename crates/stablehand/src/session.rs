@@ -10,6 +10,7 @@
 
 mod again;
 mod build;
+mod outcome;
 mod plan;
 mod runs;
 mod settle;
@@ -17,20 +18,21 @@ mod start;
 mod turns;
 
 pub use build::{Policy, SessionSpec, StartError};
+pub use outcome::Outcome;
 pub use plan::TerminalWish;
 pub use start::{Attach, output_lost};
 pub(crate) use turns::{Turns, end_waiting};
 
 use crate::agent::Agent;
 use crate::control::{Always, AnswerError, Control, Refused, Request};
-use crate::driver::{RunReport, StatusCell, StatusLine};
+use crate::driver::{StatusCell, StatusLine};
 use crate::frames::{Feed, From, Subscription};
 use crate::log::{LogSource, PathCell};
+use outcome::LastWords;
 use runs::AllRuns;
 use stablehand_core::actor::Actor;
-use stablehand_core::event::SessionEnd;
-use stablehand_core::id::{SessionId, SessionKey, TurnId};
-use stablehand_core::record::{DecisionRecord, Verified};
+use stablehand_core::id::{SessionKey, TurnId};
+use stablehand_core::record::DecisionRecord;
 use stablehand_core::speak::{Answer, Prompt};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -51,7 +53,8 @@ use thiserror::Error;
 ///     println!("{} {}", event.seq.0, event.event.name());
 /// }
 /// let outcome = session.wait()?;
-/// println!("{:?}, log in {}", outcome.end(), outcome.log.display());
+/// println!("{:?} after {:?}, log in {}", outcome.end(), outcome.duration(), outcome.log.display());
+/// println!("{}", outcome.final_text().unwrap_or_default());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -61,6 +64,7 @@ pub struct Session {
     thread: Option<JoinHandle<(AllRuns, u64)>>,
     feed: Arc<Feed>,
     source: LogSource,
+    words: LastWords,
     key: SessionKey,
 }
 
@@ -71,23 +75,6 @@ pub struct Handle {
     status: StatusCell,
     log: PathCell,
     by: Actor,
-}
-
-/// How a session ended.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Outcome {
-    /// The last run.
-    pub report: RunReport,
-    /// The log, which has everything.
-    pub log: PathBuf,
-    /// The signal that ended the wait for a slow reader of the agent's bytes, behind the last run.
-    pub signal: Option<i32>,
-    /// How the bytes of each run compared, where [`SessionSpec::verify`] asked for it.
-    pub verified: Vec<Verified>,
-    /// How many bytes of the log readers had missed when the session ended; the log says so.
-    pub lost_bytes: u64,
-    source: LogSource,
 }
 
 /// Why nobody can say how a session ended.
@@ -153,9 +140,9 @@ impl Session {
         let report = self.thread.take().and_then(|thread| thread.join().ok());
         let log = self.log();
         match report {
-            Some((AllRuns { report, signal, verified }, lost_bytes)) => {
-                let source = self.source.clone();
-                Ok(Outcome { report, log, signal, verified, lost_bytes, source })
+            Some((runs, lost_bytes)) => {
+                let (source, words) = (self.source.clone(), self.words.clone());
+                Ok(Outcome::new(runs, log, lost_bytes, source, words))
             }
             None => Err(WaitError::BrokeDown { log }),
         }
@@ -273,28 +260,5 @@ impl Handle {
     /// What the agent is doing, once it has begun.
     pub fn status(&self) -> Option<StatusLine> {
         self.status.get()
-    }
-}
-
-impl Outcome {
-    /// How it ended, in one word.
-    pub fn end(&self) -> SessionEnd {
-        self.report.end.end
-    }
-
-    /// Whether the agent delivered its result.
-    pub fn is_success(&self) -> bool {
-        self.end() == SessionEnd::Success
-    }
-
-    /// How many bytes of the log a reader needed and did not get so far, because another program
-    /// truncated it; 0 where nothing is missing.
-    pub fn missed_bytes(&self) -> u64 {
-        self.source.missed()
-    }
-
-    /// The agent's id of the session, to resume it by.
-    pub fn session(&self) -> Option<&SessionId> {
-        self.report.session.as_ref()
     }
 }

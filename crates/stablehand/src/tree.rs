@@ -91,7 +91,13 @@ impl Process {
             state: char::from(self.state),
             cpu_ms: self.cpu_ms,
             name: String::from_utf8_lossy(name).into_owned(),
+            command: None,
         }
+    }
+
+    /// Returns its command line as far as it fits a report, where the platform tells it.
+    pub(crate) fn command(&self) -> Option<String> {
+        platform::command(self.pid)
     }
 
     fn set_name(&mut self, name: &[u8]) {

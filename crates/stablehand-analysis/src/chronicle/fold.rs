@@ -52,6 +52,8 @@ struct Running {
     /// Whether something was said or done in the turn.
     turn_used: bool,
     turn_usage: Option<Tokens>,
+    /// What results of the turn used that were not its last one.
+    early_usage: Option<Usage>,
     /// What the turns before used, and what the agent states for all.
     used: Option<Tokens>,
     stated: Option<Tokens>,
@@ -233,8 +235,8 @@ impl Fold {
             EventKind::TurnStarted { prompt, .. } => self.turn_started(at, prompt, out),
             EventKind::TurnEnded { end, usage, duration_ms, .. } => {
                 run.turn(at, out);
-                if let Some(usage) = &usage {
-                    run.spend(usage);
+                if let Some(usage) = Usage::sum(run.early_usage.take(), usage) {
+                    run.spend(&usage);
                 }
                 if let Some(text) = result {
                     run.title_by(&text);
@@ -247,6 +249,13 @@ impl Fold {
                 run.end_turn(at, word("kind"), word("failure"), duration_ms, out);
                 if let Some(message) = word("message") {
                     self.pass(at, None, PassageKind::Notice, &message, out);
+                }
+            }
+            // The turn goes on; the agent may be cut before its last result.
+            EventKind::TurnResult { usage, .. } => {
+                run.early_usage = Usage::sum(run.early_usage, usage);
+                if let Some(usage) = run.early_usage {
+                    run.spend(&usage);
                 }
             }
             EventKind::ItemStarted { item } => self.item_started(at, item, out),

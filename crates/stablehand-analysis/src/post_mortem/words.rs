@@ -218,6 +218,7 @@ pub(super) fn flag_of(kind: VerdictKind) -> &'static str {
         VerdictKind::Tokens => "--max-tokens",
         VerdictKind::Cost => "--max-cost",
         VerdictKind::Blocked => "--blocked-timeout",
+        VerdictKind::Background => "--background-grace",
         _ => "the flag of that limit",
     }
 }

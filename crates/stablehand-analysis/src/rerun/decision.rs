@@ -5,7 +5,7 @@
 use serde::Serialize;
 use stablehand_core::event::{EventKind, Health, VerdictKind};
 use stablehand_core::monitor::{Action, Moved};
-use stablehand_core::record::{DecisionRecord, LogWord};
+use stablehand_core::record::{DecisionRecord, LogWord, WaitEnded};
 use std::fmt;
 
 /// What an id may have become in a record that went through a redactor.
@@ -44,6 +44,8 @@ pub enum Decision {
     SoftStop(Option<VerdictKind>),
     /// A verdict.
     Verdict(Option<VerdictKind>),
+    /// A result that came while background tasks were open was the last one.
+    ResultStands,
     /// The result came, but the process stayed.
     ExitOverdue,
     /// The same calls gave the same results.
@@ -84,6 +86,7 @@ impl Decision {
             },
             Action::SoftStop { verdict, .. } => Decision::SoftStop(Some(*verdict)),
             Action::Verdict(judgement) => Decision::Verdict(Some(judgement.kind)),
+            Action::ResultStands => Decision::ResultStands,
             Action::ExitOverdue => Decision::ExitOverdue,
             Action::Livelock { period, rounds, .. } => {
                 Decision::Livelock { period: *period as u64, rounds: u64::from(*rounds) }
@@ -131,6 +134,10 @@ impl Decision {
                 if reached.judge.is_none() =>
             {
                 Some(Decision::Verdict(known(reached.verdict.as_ref())))
+            }
+            // A prompt or a person that ended the wait is not the monitor's decision.
+            DecisionRecord::ResultStands(stands) => {
+                stands.by.is(&WaitEnded::Quiet).then_some(Decision::ResultStands)
             }
             DecisionRecord::ExitOverdue(_) => Some(Decision::ExitOverdue),
             DecisionRecord::LivelockSuspected(livelock) => Some(Decision::Livelock {
@@ -188,6 +195,7 @@ impl fmt::Display for Decision {
             Decision::Verdict(kind) => {
                 write!(f, "verdict {}", kind.as_ref().map(word).unwrap_or_default())
             }
+            Decision::ResultStands => f.write_str("a result taken for the last one of its turn"),
             Decision::ExitOverdue => f.write_str("exit overdue"),
             Decision::Livelock { period, rounds } => {
                 write!(f, "the same {period} call(s) {rounds} times")

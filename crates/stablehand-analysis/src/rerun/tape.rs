@@ -191,7 +191,9 @@ impl Tape {
                 take(Step::Resumed { at });
             }
             DecisionRecord::RunEnded(_) => take(Step::Ended { at }),
-            DecisionRecord::AgentExited(_) => self.stream_ended(),
+            DecisionRecord::AgentExited(exited) if exited.left_by_itself() => self.stream_ended(),
+            // Another result might have followed, had we not stopped the agent, or had it not crashed.
+            DecisionRecord::AgentExited(_) => {}
             _ => {
                 let event = match record {
                     DecisionRecord::HealthChanged(_) => decision.event(),
@@ -205,6 +207,9 @@ impl Tape {
                 }
                 if let Some(decision) = Decision::of_record(record, event.as_ref()) {
                     take(Step::Decided { decision, at });
+                }
+                if let DecisionRecord::ResultStands(_) = record {
+                    self.result_stands(at, take);
                 }
             }
         }
@@ -221,6 +226,16 @@ impl Tape {
             if let EventKind::TurnEnded { .. } = event {
                 self.facts.take(event);
             }
+        }
+    }
+
+    /// A result was the last one of its turn: the decoder says so, and the monitor is told.
+    fn result_stands(&mut self, at: Moment, take: &mut dyn FnMut(Step<'_>)) {
+        self.decoder.finish(Depth::Skim, &mut self.kinds);
+        for kind in self.kinds.drain(..) {
+            let native = self.decoder.last_type();
+            take(Step::Told { input: Input::Event { kind: &kind, native }, at });
+            self.facts.take(&kind);
         }
     }
 

@@ -38,7 +38,19 @@ const KNOWN: &[(&str, &[&str])] = &[
             "session.ended",
         ],
     ),
-    ("Item", &["message", "reasoning", "tool", "plan", "file_change", "sub_agent", "notice"]),
+    (
+        "Item",
+        &[
+            "message",
+            "reasoning",
+            "tool",
+            "plan",
+            "file_change",
+            "sub_agent",
+            "background_task",
+            "notice",
+        ],
+    ),
     (
         "Outcome",
         &["success", "failure", "rejected", "denied", "timed_out", "spawn_error", "unknown"],
@@ -79,6 +91,7 @@ const KNOWN: &[(&str, &[&str])] = &[
             "tokens",
             "cost",
             "blocked",
+            "background",
         ],
     ),
 ];

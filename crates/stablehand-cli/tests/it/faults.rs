@@ -5,6 +5,7 @@
 //! what `finish` proves.
 
 mod acp;
+mod background;
 mod consumers;
 mod endings;
 mod ourselves;

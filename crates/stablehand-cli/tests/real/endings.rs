@@ -9,6 +9,7 @@ use std::time::Duration;
 for_each_agent!(
     background_child,
     background_agent,
+    background_command,
     interrupted_in_a_tool,
     killed_in_a_tool,
     stalled_then_resumed,
@@ -83,6 +84,25 @@ fn background_child(real: &Real) {
     // Codex ends its child itself; the others leave it to us.
     let leaked = told.one("process.exited")["leaked"].as_u64();
     assert!(real.agent == RealAgent::Codex || leaked > Some(0), "{leaked:?}");
+}
+
+/// A command goes on in the background when the answer has come. In a conversation Claude Code wakes when
+/// it has ended, and its second answer belongs to the turn; else it ends the command itself and leaves.
+fn background_command(real: &Real) {
+    if real.agent != RealAgent::Claude {
+        return;
+    }
+    for transport in ["pipe", "two-way"] {
+        let run = real.run("shell-background").flag("--transport", transport);
+        let told = told(run.args(["Have it done."]));
+        told.finished.assert_code(0);
+        assert_eq!(told.events.last().unwrap()["end"], "success", "{transport}");
+        let (fed, results) = (real.env.work().join("fed"), told.all("turn.result").len());
+        let woke = transport == "two-way";
+        assert_eq!((fed.is_file(), results), (woke, 1 + usize::from(woke)), "{transport}");
+        assert_eq!(told.all("turn.ended").len(), 1, "{transport}");
+    }
+    assert!(real.env.logs().iter().all(|log| !log.has("exit_overdue")));
 }
 
 /// The first agent has answered while the other one works; that is not the end of the run. Only Claude

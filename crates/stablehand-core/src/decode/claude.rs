@@ -34,7 +34,7 @@ use crate::id::{CallId, SessionId};
 use crate::json::{self, Object, Scan, Value};
 use crate::line::{Line, Part};
 use crate::text::{excerpt, plain};
-use background::{Background, Early};
+use background::Background;
 use block::{Block, Message};
 use calls::{Beside, Calls};
 use ending::RequestError;
@@ -111,7 +111,9 @@ impl Decode for ClaudeDecoder {
 
     fn finish(&mut self, depth: Depth, out: &mut Vec<EventKind>) {
         self.texts.end(&mut Sink { ids: &mut self.ids, depth, out });
-        self.background.finish(out);
+        if self.background.finish(out) {
+            self.in_turn = false;
+        }
     }
 
     fn last_type(&self) -> &str {
@@ -265,8 +267,15 @@ impl ClaudeDecoder {
             self.in_turn = true;
             self.interrupted = false;
             self.error = None;
+            self.background.woke();
             out.push(EventKind::TurnStarted { prompt: None, by: None });
         }
+    }
+
+    /// Returns true for what an agent in the background says or does after the result of the main one:
+    /// it does not wake that one.
+    fn is_of_background(&self, fields: &Fields<'_, '_>) -> bool {
+        fields.parent.is_some() && self.background.holds_result()
     }
 
     fn stream_event(
@@ -347,7 +356,9 @@ impl ClaudeDecoder {
         let mut is_error = flavor::says_something(fields.get("is_api_error_message"))
             || flavor::says_something(fields.get("isApiErrorMessage"))
             || flavor::says_something(fields.get("error"));
-        self.turn_is_on(out);
+        if !self.is_of_background(fields) {
+            self.turn_is_on(out);
+        }
         for block in message.blocks() {
             if block.begins_call() || block.ends_call() {
                 self.check_block(block.kind);
@@ -435,7 +446,9 @@ impl ClaudeDecoder {
         if ended > 0 {
             let detail = fields.get("tool_use_result").filter(|_| ended == 1);
             let beside = Beside { detail, meta: fields.get("tool_result_meta"), own: None };
-            self.turn_is_on(out);
+            if !self.is_of_background(fields) {
+                self.turn_is_on(out);
+            }
             let mut sink = Sink { ids: &mut self.ids, depth, out };
             if fields.parent.is_none() {
                 self.texts.boundary(&mut sink);
@@ -531,10 +544,12 @@ impl ClaudeDecoder {
         };
         let usage = ending::usage(fields, &mut self.cost);
         let duration_ms = fields.get("duration_ms").and_then(Value::u64);
-        let last = self.background.result(&end, Early { text, usage, duration_ms });
-        let Some(Early { text, usage, duration_ms }) = last else { return };
-        self.background.end(out);
         self.in_turn = false;
+        if self.background.is_early(&end, text.as_ref()) {
+            out.push(EventKind::TurnResult { end, text, usage, duration_ms });
+            return;
+        }
+        self.background.end(out);
         out.push(EventKind::TurnEnded { end, text, usage, duration_ms });
     }
 

@@ -66,6 +66,8 @@ pub enum VerdictKind {
     Cost,
     /// The disk is full, and the reader of our output takes none of it.
     Blocked,
+    /// The agent gave its answer, and background tasks that it had open reported nothing in time.
+    Background,
 }
 
 impl VerdictKind {
@@ -77,7 +79,8 @@ impl VerdictKind {
             | VerdictKind::ToolCalls
             | VerdictKind::Tokens
             | VerdictKind::Cost
-            | VerdictKind::Blocked => true,
+            | VerdictKind::Blocked
+            | VerdictKind::Background => true,
             VerdictKind::Startup
             | VerdictKind::FirstResponse
             | VerdictKind::Idle
@@ -108,6 +111,18 @@ pub struct OpenTool {
     pub limit_ms: u64,
 }
 
+/// A background task that was open when we judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OpenTask {
+    /// The agent's word for its kind; `agent` for another agent.
+    pub task: String,
+    /// What it is.
+    pub description: String,
+    /// How long it had been open.
+    pub elapsed_ms: u64,
+}
+
 /// One process of the agent's tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -126,6 +141,9 @@ pub struct ProcessRow {
     pub cpu_ms: u64,
     /// The kernel's name of the program.
     pub name: String,
+    /// Its command line, where it was looked at: for processes that outlived the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 /// What a verdict rests on. This is what belongs into a bug report.
@@ -142,6 +160,9 @@ pub struct Evidence {
     pub last_events: Vec<String>,
     /// Tools that were open in the foreground.
     pub open_tools: Vec<OpenTool>,
+    /// Tasks that were open in the background.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background_tasks: Vec<OpenTask>,
     /// How often we had already waited longer because the tree was busy.
     pub extensions: u32,
     /// Processor time of the tree between the last two looks, and the time between them.

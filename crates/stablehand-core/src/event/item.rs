@@ -54,6 +54,13 @@ pub enum ItemBody {
         /// What it is to do.
         description: String,
     },
+    /// Work that goes on in the background after the call that began it returned: a command, a watch.
+    BackgroundTask {
+        /// The agent's word for its kind.
+        task: String,
+        /// What it is.
+        description: String,
+    },
     /// Something the agent wants known.
     Notice {
         /// How grave.

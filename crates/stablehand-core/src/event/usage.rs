@@ -62,6 +62,16 @@ pub enum Usage {
 }
 
 impl Usage {
+    /// What two results of one turn used together; a total replaces what was known before.
+    pub fn sum(before: Option<Usage>, more: Option<Usage>) -> Option<Usage> {
+        match (before, more) {
+            (Some(Usage::Turn(before)), Some(Usage::Turn(more))) => {
+                Some(Usage::Turn(before.plus(&more)))
+            }
+            (before, more) => more.or(before),
+        }
+    }
+
     /// The counts, whatever they cover.
     pub fn tokens(&self) -> &Tokens {
         match self {

@@ -6,7 +6,7 @@
 
 use super::budget::Breach;
 use super::livelock::Streak;
-use super::{Action, Judgement, Last, Monitor, Moved, Phase, SoftStop, words};
+use super::{Action, Finishing, Judgement, Last, Monitor, Moved, Phase, SoftStop, words};
 use crate::event::{Evidence, Health, Tool, ToolClass, VerdictKind};
 use crate::text::excerpt;
 use crate::time::{Moment, millis};
@@ -75,6 +75,9 @@ impl Monitor {
         if let Some(at) = self.stop_background_at() {
             next = next.min(at);
         }
+        if let Some(at) = self.result_stands_at() {
+            next = next.min(at);
+        }
         if let Some(soft) = &self.soft {
             next = next.min(soft.until);
         }
@@ -86,6 +89,7 @@ impl Monitor {
         let limit = match self.phase {
             Phase::Starting => self.limits.startup,
             Phase::Prompted => self.limits.first_response,
+            Phase::Working if self.awaits_tasks() => self.limits.background_wait,
             Phase::Working if self.tools.any_background_agent() => {
                 self.limits.idle.max(self.limits.undeclared(ToolClass::SubAgent))
             }
@@ -105,6 +109,7 @@ impl Monitor {
             };
         }
         let kind = match (self.phase, self.last) {
+            _ if self.awaits_tasks() => VerdictKind::Background,
             (Phase::Starting, _) => VerdictKind::Startup,
             (Phase::Prompted, _) => VerdictKind::FirstResponse,
             (Phase::Working, Last::Message) => VerdictKind::IdleAfterText,
@@ -122,12 +127,25 @@ impl Monitor {
         Outlook { at: from.plus(limit).max(self.not_before), limit, kind, may_ask }
     }
 
+    /// Returns true if the agent gave a result and may wake when one of its background tasks ends.
+    fn awaits_tasks(&self) -> bool {
+        self.has_early_result && self.tools.any_task()
+    }
+
+    /// When a result that came while background tasks were open is the last one, because none is open
+    /// any more and the agent does not go on.
+    fn result_stands_at(&self) -> Option<Moment> {
+        let is_left = self.has_early_result && !self.tools.any_task() && self.tools.open() == 0;
+        is_left.then(|| self.progress.plus(self.limits.exit_grace))
+    }
+
     /// When background commands are to be stopped, where they may be what keeps the agent from
     /// ending: the model has spoken and nothing else is open.
     pub(super) fn stop_background_at(&self) -> Option<Moment> {
         let waits_for_them = self.phase == Phase::Working
             && self.last == Last::Message
             && self.tools.open() == 0
+            && !self.has_early_result
             && !self.tools.any_background_agent()
             && self.background_stopped.is_none()
             && self.tools.any_stoppable();
@@ -142,8 +160,7 @@ impl Monitor {
         if self.liveness <= self.progress {
             return NEVER;
         }
-        let limit = self.limits.no_progress.max(self.silence_limit());
-        let mut at = self.progress.plus(limit);
+        let mut at = self.progress.plus(self.no_progress_limit());
         if self.tools.open() > 0 {
             // A tool may take its time, but signs of life give it no more of it.
             let mut view = self.view();
@@ -151,6 +168,15 @@ impl Monitor {
             at = at.max(self.tools.limit_at(view));
         }
         at
+    }
+
+    fn no_progress_limit(&self) -> Duration {
+        let limit = self.limits.no_progress.max(self.silence_limit());
+        if self.tools.any_background_agent() {
+            limit.max(self.limits.undeclared(ToolClass::SubAgent))
+        } else {
+            limit
+        }
     }
 
     fn record_at(&self) -> Moment {
@@ -218,6 +244,12 @@ impl Monitor {
             }
             return;
         }
+        if self.result_stands_at().is_some_and(|at| t >= at) {
+            self.has_early_result = false;
+            self.finishing = Some(Finishing { since: t, overdue: false });
+            out.push(Action::ResultStands);
+            return;
+        }
         if t >= self.wall_at() {
             self.budget.wall_passed(self.limits.wall.unwrap_or_default());
         }
@@ -249,7 +281,7 @@ impl Monitor {
             return;
         }
         if t >= self.no_progress_at() {
-            let limit = self.limits.no_progress.max(self.silence_limit());
+            let limit = self.no_progress_limit();
             let silent = t.since(self.progress);
             let last = self.trail.newest();
             let text = words::silence(VerdictKind::NoProgress, silent, limit, 0, last);
@@ -263,6 +295,9 @@ impl Monitor {
         let text = if outlook.kind == VerdictKind::Tool {
             let open = self.tools.shown(t, &self.limits);
             words::tools(&open, self.limits.tool_grace)
+        } else if outlook.kind == VerdictKind::Background {
+            let tasks = self.tools.open_tasks(t);
+            words::background(silent, outlook.limit, self.extensions, &tasks)
         } else if let Some(stopped) = self.background_stopped {
             words::no_result(t.since(stopped), outlook.limit, last)
         } else {
@@ -411,6 +446,7 @@ impl Monitor {
             silence_ms: millis(t.since(self.liveness)),
             last_events: self.trail.names(),
             open_tools: self.tools.shown(t, &self.limits),
+            background_tasks: self.tools.open_tasks(t),
             extensions: self.extensions,
             cpu_ms: self.cpu.map(|(used, _)| millis(used)),
             cpu_window_ms: self.cpu.map(|(_, window)| millis(window)),

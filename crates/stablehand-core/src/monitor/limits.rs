@@ -18,6 +18,16 @@ fn off() -> Duration {
     Duration::MAX
 }
 
+/// The value of `background_wait` in logs from before it.
+fn an_hour() -> Duration {
+    secs(3600)
+}
+
+/// What a log lacks it need not say.
+fn is_an_hour(limit: &Duration) -> bool {
+    *limit == an_hour()
+}
+
 /// How long an agent may be silent, and how much it may use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
@@ -49,6 +59,16 @@ pub struct Limits {
     /// keeps the agent from ending.
     #[serde(rename = "background_grace_ms", with = "ms")]
     pub background_grace: Duration,
+    /// Silence after a result that came while background tasks were open: the agent may wake when one
+    /// ends, and gives its last answer then. Logs from before it have the limit that held then, which
+    /// was that of sub-agents.
+    #[serde(
+        rename = "background_wait_ms",
+        with = "ms",
+        default = "an_hour",
+        skip_serializing_if = "is_an_hour"
+    )]
+    pub background_wait: Duration,
     /// What the agent gets to deliver its result once the background commands were stopped.
     #[serde(rename = "result_grace_ms", with = "ms")]
     pub result_grace: Duration,
@@ -168,6 +188,9 @@ impl Limits {
             tool_without_timeout: ToolDefault::ByClass,
             exit_grace: secs(5),
             background_grace: secs(30),
+            // A build takes ten minutes, and an agent in the background thinks as long as one that is
+            // talked to: gaps of 12 minutes have been recorded.
+            background_wait: secs(900),
             result_grace: secs(30),
             no_progress: secs(1800),
             // A person who reads page by page may take that long.
@@ -206,6 +229,7 @@ impl Limits {
             },
             exit_grace: off,
             background_grace: off,
+            background_wait: off,
             result_grace: off,
             no_progress: off,
             blocked: off,
@@ -233,6 +257,7 @@ impl Limits {
             tool_grace,
             tool_without_timeout: ToolDefault::Idle,
             background_grace,
+            background_wait: idle,
             result_grace: idle.saturating_sub(background_grace),
             waiting_interval: tick,
             witness: WitnessPolicy { max_extensions: 0, ..modern.witness },

@@ -1,6 +1,7 @@
 //! Scripts for the monitor: a run is told line by line, and the clock ticks at every deadline on
 //! the way.
 
+mod background;
 mod ends;
 mod limits;
 mod properties;

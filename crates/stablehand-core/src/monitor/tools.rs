@@ -5,7 +5,7 @@
 //! never came stops being a reason to wait (see the module doc of [`crate::monitor`]). Gives no
 //! verdict.
 
-use crate::event::{OpenTool, Outcome, Tool, ToolClass};
+use crate::event::{OpenTask, OpenTool, Outcome, Tool, ToolClass};
 use crate::id::{CallId, ItemId, digest64};
 use crate::monitor::limits::Limits;
 use crate::monitor::{Action, TimeLimit};
@@ -20,6 +20,9 @@ pub(super) const CAPACITY: usize = 1024;
 
 /// So much of a command is kept; the log has the whole.
 const COMMAND_CHARS: usize = 1000;
+
+/// So much of a word for a task's kind.
+const KIND_CHARS: usize = 40;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -78,11 +81,21 @@ pub(super) struct ToolTable {
     calls: Vec<Call>,
     open: usize,
     open_sub_agents: usize,
-    /// Agents that work although the call that started them is over.
-    background_agents: Vec<ItemId>,
+    /// Commands, watches and agents that go on although the call that started them is over.
+    tasks: Vec<Task>,
     /// Takes secrets out of commands before they are cut short: everything that is said about a call
     /// later is made of this.
     redactor: Option<Arc<Redactor>>,
+}
+
+/// A task in the background.
+#[derive(Clone, Debug)]
+struct Task {
+    item: ItemId,
+    /// The agent's word for its kind; absent for another agent.
+    kind: Option<String>,
+    description: String,
+    began: Moment,
 }
 
 impl Call {
@@ -327,21 +340,45 @@ impl ToolTable {
         self.recount();
     }
 
-    /// An agent began to work in the background.
-    pub(super) fn agent_began(&mut self, item: ItemId) {
-        if self.background_agents.len() < CAPACITY && !self.background_agents.contains(&item) {
-            self.background_agents.push(item);
+    /// A task began in the background; one without a kind is another agent.
+    pub(super) fn task_began(
+        &mut self,
+        item: ItemId,
+        kind: Option<&str>,
+        description: &str,
+        now: Moment,
+    ) {
+        let is_known = self.tasks.iter().any(|open| open.item == item);
+        if self.tasks.len() < CAPACITY && !is_known {
+            let kind = kind.map(|kind| self.short(kind, KIND_CHARS));
+            let description = self.short(description, COMMAND_CHARS);
+            self.tasks.push(Task { item, kind, description, began: now });
         }
     }
 
     /// It is done.
-    pub(super) fn agent_ended(&mut self, item: ItemId) {
-        self.background_agents.retain(|open| *open != item);
+    pub(super) fn task_ended(&mut self, item: ItemId) {
+        self.tasks.retain(|open| open.item != item);
+    }
+
+    /// Whether anything works in the background.
+    pub(super) fn any_task(&self) -> bool {
+        !self.tasks.is_empty()
     }
 
     /// Whether any agent works in the background.
     pub(super) fn any_background_agent(&self) -> bool {
-        !self.background_agents.is_empty()
+        self.tasks.iter().any(|task| task.kind.is_none())
+    }
+
+    /// The tasks that are open in the background, oldest first.
+    pub(super) fn open_tasks(&self, now: Moment) -> Vec<OpenTask> {
+        let shown = |task: &Task| OpenTask {
+            task: task.kind.clone().unwrap_or_else(|| "agent".to_owned()),
+            description: task.description.clone(),
+            elapsed_ms: millis(now.since(task.began)),
+        };
+        self.tasks.iter().map(shown).collect()
     }
 
     /// Whether any other agent is at work, whose words cannot be told from the first one's.
@@ -349,14 +386,19 @@ impl ToolTable {
         self.open_sub_agents > 0 || self.any_background_agent()
     }
 
-    /// The turn is over, and with it every call that the agent waited for.
+    /// The turn is over, and with it everything that the agent waited for.
     pub(super) fn turn_ended(&mut self, now: Moment, out: &mut Vec<Action>) {
+        self.calls_ended(now, out);
+        self.tasks.clear();
+    }
+
+    /// The agent gave a result: it waits for no call any more.
+    pub(super) fn calls_ended(&mut self, now: Moment, out: &mut Vec<Action>) {
         for call in &mut self.calls {
             if call.state == State::Open {
                 call.presume(now, out);
             }
         }
-        self.background_agents.clear();
         self.recount();
     }
 

@@ -82,7 +82,7 @@ pub struct Wait {
 impl Monitor {
     /// What the agent is waited for at this moment, by each limit that alone could end the wait. It
     /// does not depend on the values of the silence limits. Where several would have to agree (tools of
-    /// several classes), or something else comes first (background commands), there is none.
+    /// several classes), or something else comes first (background work), there is none.
     pub fn waits(&self, now: Moment) -> impl Iterator<Item = Wait> {
         let t = self.clock.at(now);
         let idle = self.stalled || self.ended || self.clock.is_held();
@@ -102,7 +102,9 @@ impl Monitor {
             let by_class = self.limits.tool_without_timeout == ToolDefault::ByClass;
             return self.tools.waited_since(self.view(), by_class);
         }
-        let spoils = self.background_stopped.is_some() || self.stop_background_at().is_some();
+        let spoils = self.has_early_result
+            || self.background_stopped.is_some()
+            || self.stop_background_at().is_some();
         let limit = match self.phase {
             Phase::Starting => TimeLimit::Startup,
             Phase::Prompted => TimeLimit::FirstResponse,

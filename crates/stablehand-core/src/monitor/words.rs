@@ -2,7 +2,7 @@
 //!
 //! Owns wording only. Everything an agent named passes through `excerpt` first.
 
-use crate::event::{OpenTool, ToolClass, VerdictKind};
+use crate::event::{OpenTask, OpenTool, ToolClass, VerdictKind};
 use crate::text::excerpt;
 use crate::time::human;
 use std::fmt::Write as _;
@@ -77,6 +77,37 @@ pub(super) fn blocked(lasted: Duration, limit: Duration) -> String {
         span(lasted),
         span(limit)
     )
+}
+
+/// Why an agent is stopped that gave its answer and whose background tasks go on.
+pub(super) fn background(
+    silent: Duration,
+    limit: Duration,
+    extensions: u32,
+    tasks: &[OpenTask],
+) -> String {
+    let which = match tasks {
+        [] => "background tasks were open".to_owned(),
+        [one] => format!("a background task was open: {}", named(one)),
+        [one, more @ ..] => {
+            format!("background tasks were open: {} and {} more", named(one), more.len())
+        }
+    };
+    let extended = match extensions {
+        0 => String::new(),
+        n => format!(", extended {n} times"),
+    };
+    format!(
+        "limit reached: no output for {} after a result while {which} (limit {}{extended})",
+        span(silent),
+        span(limit)
+    )
+}
+
+fn named(task: &OpenTask) -> String {
+    let what = excerpt(task.description.as_bytes(), 60);
+    let what = if what.is_empty() { "without a name".to_owned() } else { format!("`{what}`") };
+    format!("{} {what}", excerpt(task.task.as_bytes(), 40))
 }
 
 /// Why tools are a hang.

@@ -22,8 +22,8 @@ pub use log::{
 };
 pub use monitor::{
     BackgroundStopped, ClockStepped, LimitsMoved, LivelockSuspected, MonitorStarted, MonitorTold,
-    NumberedCalls, OpenCall, StateDump, ToolCallCompleted, ToolCallOpened, ToolCallUndeclared,
-    ToolCallUnstarted, VerdictReached, VerdictWaiting,
+    NumberedCalls, OpenCall, ResultStands, StateDump, ToolCallCompleted, ToolCallOpened,
+    ToolCallUndeclared, ToolCallUnstarted, VerdictReached, VerdictWaiting, WaitEnded,
 };
 pub use run::{
     AgentExited, AgentKilled, AskedToLeave, PromptAfterHang, PromptGiven, PromptRefused,
@@ -255,6 +255,8 @@ decision_records! {
     WouldHaveKilled(VerdictReached) = "would_have_killed", Warn;
     /// The agent ended its turns after a verdict, and stays.
     VerdictLifted(Remark) = "verdict_lifted", Warn;
+    /// A result that came while background tasks were open was the last one of its turn.
+    ResultStands = "result_stands", Debug;
     /// The result came, but the agent does not exit.
     ExitOverdue(Remark) = "exit_overdue", Info;
     /// A person asked for the state (SIGQUIT).

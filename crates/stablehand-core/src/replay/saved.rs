@@ -26,6 +26,7 @@ struct SavedReader {
     hooked: Hooked,
     view: Option<SessionView>,
     prompt: Option<String>,
+    is_early: bool,
     answered: VecDeque<String>,
 }
 
@@ -46,6 +47,7 @@ impl EventReader {
             hooked: self.hooked.clone(),
             view: self.view.clone(),
             prompt: self.prompt.clone(),
+            is_early: self.is_early,
             answered: self.answered.clone(),
         };
         to_raw_value(&state).ok()
@@ -64,6 +66,7 @@ impl EventReader {
             hooked: saved.hooked,
             view: saved.view,
             prompt: saved.prompt,
+            is_early: saved.is_early,
             answered: saved.answered,
             ..EventReader::of(saved.log, depth)
         })

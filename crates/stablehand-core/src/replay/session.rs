@@ -6,7 +6,7 @@
 //! when a turn begins and ends and which question is put to whom; what the stream says of that is
 //! merged into them here. Logs without such records tell what the stream tells.
 
-use crate::event::{EventKind, ItemBody, Origin, Tokens, Tool, TurnEnd, Usage};
+use crate::event::{EventKind, ItemBody, Origin, Tool, TurnEnd, Usage};
 use crate::id::TurnId;
 use crate::record::{DecisionKind, DecisionRecord};
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,8 @@ struct Reported {
     text: Option<String>,
     usage: Option<Usage>,
     duration_ms: Option<u64>,
+    /// The last result was not called the last one of the turn.
+    is_early: bool,
 }
 
 /// Returns true if the view has to know of a record.
@@ -50,6 +52,13 @@ pub(super) fn is_of_session(kind: Option<DecisionKind>) -> bool {
         kind,
         Some(DecisionKind::TurnStarted | DecisionKind::TurnEnded | DecisionKind::SessionEnded)
     )
+}
+
+impl Reported {
+    /// Returns true if an end only says that the result before it was the last one.
+    fn repeats(&self, text: Option<&str>) -> bool {
+        self.is_early && text == self.text.as_deref()
+    }
 }
 
 impl SessionView {
@@ -87,7 +96,14 @@ impl SessionView {
         let by_stream = origin == Origin::Agent;
         match &mut kind {
             EventKind::TurnStarted { .. } if self.turns && by_stream => return None,
-            EventKind::TurnEnded { .. } if self.turns && by_stream => {
+            EventKind::TurnEnded { text, usage: None, duration_ms: None, .. }
+                if self.turns && by_stream && self.reported.repeats(text.as_deref()) =>
+            {
+                return None;
+            }
+            EventKind::TurnEnded { .. } | EventKind::TurnResult { .. }
+                if self.turns && by_stream =>
+            {
                 return Some(self.result(kind));
             }
             EventKind::ItemStarted { item } if self.approvals => {
@@ -147,27 +163,22 @@ impl SessionView {
 
     /// The agent's word that it is done, which need not be the end of the turn.
     fn result(&mut self, kind: EventKind) -> EventKind {
-        let EventKind::TurnEnded { end, text, usage, duration_ms } = kind else { return kind };
+        self.reported.is_early = matches!(kind, EventKind::TurnResult { .. });
+        let (EventKind::TurnEnded { end, text, usage, duration_ms }
+        | EventKind::TurnResult { end, text, usage, duration_ms }) = kind
+        else {
+            return kind;
+        };
         let reported = &mut self.reported;
         if text.is_some() {
             reported.text.clone_from(&text);
         }
-        reported.usage = add(reported.usage, usage);
+        reported.usage = Usage::sum(reported.usage, usage);
         reported.duration_ms = match (reported.duration_ms, duration_ms) {
             (Some(before), Some(more)) => Some(before.saturating_add(more)),
             (before, more) => before.or(more),
         };
         EventKind::TurnResult { end, text, usage, duration_ms }
-    }
-}
-
-/// What a turn has used with another result.
-fn add(before: Option<Usage>, more: Option<Usage>) -> Option<Usage> {
-    match (before, more) {
-        (Some(Usage::Turn(before)), Some(Usage::Turn(more))) => {
-            Some(Usage::Turn(Tokens::plus(&before, &more)))
-        }
-        (before, more) => more.or(before),
     }
 }
 

@@ -8,9 +8,9 @@ use crate::shape::assert_shape;
 use serde_json::Value;
 use stablehand_core::actor::Actor;
 use stablehand_core::event::{
-    Choice, EndedBy, Evidence, FailureKind, Health, Item, ItemBody, NoticeLevel, OpenTool, Outcome,
-    ProcessExit, ProcessRow, SessionEnd, TextRole, Todo, TodoStatus, Tokens, Tool, ToolClass,
-    ToolInput, ToolKind, TurnEnd, Unrecognized, Usage, VerdictKind,
+    Choice, EndedBy, Evidence, FailureKind, Health, Item, ItemBody, NoticeLevel, OpenTask,
+    OpenTool, Outcome, ProcessExit, ProcessRow, SessionEnd, TextRole, Todo, TodoStatus, Tokens,
+    Tool, ToolClass, ToolInput, ToolKind, TurnEnd, Unrecognized, Usage, VerdictKind,
 };
 use stablehand_core::id::{CallId, ItemId, RunId, Seq, SessionId};
 use stablehand_core::{Event, EventKind, Origin, UnixMillis};
@@ -87,6 +87,7 @@ fn bodies() -> Vec<ItemBody> {
         ItemBody::Plan { todos: Vec::new(), text: None },
         ItemBody::FileChange { path: text(), diff: Some(text()) },
         ItemBody::SubAgent { description: text() },
+        ItemBody::BackgroundTask { task: "local_bash".to_owned(), description: text() },
     ];
     for level in [NoticeLevel::Info, NoticeLevel::Warning, NoticeLevel::Error] {
         bodies.push(ItemBody::Notice { level, text: text() });
@@ -115,6 +116,11 @@ fn evidence() -> Evidence {
             timeout_ms: None,
             limit_ms: 600_000,
         }],
+        background_tasks: vec![OpenTask {
+            task: "local_bash".to_owned(),
+            description: text(),
+            elapsed_ms: 1,
+        }],
         extensions: 3,
         cpu_ms: Some(1),
         cpu_window_ms: None,
@@ -127,6 +133,7 @@ fn evidence() -> Evidence {
             state: 'S',
             cpu_ms: 0,
             name: text(),
+            command: Some(text()),
         }],
         screen: vec!["Trust this folder?".into()],
     }

@@ -67,6 +67,8 @@ impl From<&str> for Text {
 pub enum Wish {
     /// Run a command in a shell.
     Shell(&'static str),
+    /// The same in the background.
+    ShellInBackground(&'static str),
     /// Write a file at the absolute path that is the last word of the prompt.
     WriteFile(&'static str),
     /// Write a file of this name in the folder whose absolute path is the last word of the prompt.
@@ -256,6 +258,12 @@ impl Scene {
                         background: true,
                     }],
                 ),
+            ),
+            scene(
+                "shell-background",
+                "a command of eight seconds in the background, and there is a sentence before and one \
+                 after its end",
+                wishing("It takes a while.", vec![Wish::ShellInBackground(LONG_TASK_COMMAND)]),
             ),
             scene(
                 "slow-chore",

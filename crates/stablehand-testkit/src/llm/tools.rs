@@ -29,6 +29,7 @@ const YIELD_MS: u64 = 30_000;
 pub(super) fn call(wish: &Wish, conversation: &Conversation) -> Call {
     match wish {
         Wish::Shell(command) => shell(command, conversation),
+        Wish::ShellInBackground(command) => shell_in_background(command, conversation),
         Wish::WriteFile(content) => write_file(last_word(conversation), content, conversation),
         Wish::WriteInFolder { name, content } => {
             let path = format!("{}/{name}", last_word(conversation).trim_end_matches('/'));
@@ -59,6 +60,15 @@ fn shell(command: &str, conversation: &Conversation) -> Call {
         "yield_time_ms": YIELD_MS,
     });
     Call { arguments: Arguments::Json(filled(tool.schema.as_ref(), &known)), name: tool.name }
+}
+
+/// A command that goes on while the model does something else, where the agent has such.
+fn shell_in_background(command: &str, conversation: &Conversation) -> Call {
+    let mut call = shell(command, conversation);
+    if let Arguments::Json(Value::Object(arguments)) = &mut call.arguments {
+        arguments.insert("run_in_background".to_owned(), true.into());
+    }
+    call
 }
 
 fn delegate(task: &str, background: bool, conversation: &Conversation) -> Call {

@@ -106,6 +106,8 @@ fn what_outlives_the_agent_is_named_and_ended() {
         keeper.order(AT_ONCE).unwrap();
         let (exit, leaked, survivors) = until_gone(&mut keeper);
         assert_eq!((exit, survivors), (None, Vec::new()));
+        let named = leaked.iter().all(|row| row.command.as_ref().is_some_and(|it| !it.is_empty()));
+        assert!(named, "{leaked:?}");
         let mut leaked: Vec<u32> = leaked.iter().map(|row| row.pid).collect();
         let mut expected: Vec<u32> = members.iter().map(|(_, pid)| *pid).collect();
         leaked.sort_unstable();
@@ -116,6 +118,57 @@ fn what_outlives_the_agent_is_named_and_ended() {
         // Nobody is left, so a second order has nothing to tell.
         keeper.order(AT_ONCE).unwrap();
         assert_eq!(until_gone(&mut keeper), (None, Vec::new(), Vec::new()));
+    }
+}
+
+/// A daemon of somebody else's may work for our agent. It is not ours, and neither are its workers,
+/// although these carry the environment of whoever called it first; a daemon of the agent's is.
+#[test]
+fn a_daemon_born_in_the_run_is_ended_and_named_and_an_older_one_is_left_alone() {
+    for program in both_keepers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+        nix::unistd::mkfifo(Path::new(&path("calls")), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        // Each line that comes has a worker of its own.
+        let serve = format!(
+            "exec 3<>{0}; while read -r line <&3; do setsid sleep 28.5 & echo $! >{1}.new; \
+             mv {1}.new {1}; done",
+            path("calls"),
+            path("worker")
+        );
+        let mut daemon = std::process::Command::new("/bin/sh")
+            .args(["-c", &serve])
+            .env("FIRST_CALLER", "us")
+            .spawn()
+            .unwrap();
+        let agent = format!(
+            "echo go >{}; (setsid sh -c 'echo $$ >{}; exec sleep 29.5' >/dev/null 2>&1 &); \
+             while ! [ -s {} ] || ! [ -s {} ]; do sleep 0.02; done; echo ready",
+            path("calls"),
+            path("ours"),
+            path("worker"),
+            path("ours")
+        );
+        let agent = Launch { env: vec![("FIRST_CALLER".into(), Some("us".into()))], ..sh(&agent) };
+        let (mut keeper, pipes) = Keeper::start(&program, &agent).unwrap();
+        assert_eq!(read_line(&pipes.stdout), "ready\n");
+        assert_eq!(report(&mut keeper), Report::AgentExited(ProcessExit::Code(0)));
+        let pid_in = |name: &str| {
+            let text = std::fs::read_to_string(path(name)).unwrap();
+            text.trim().parse::<u32>().unwrap()
+        };
+        let (worker, ours) = (pid_in("worker"), pid_in("ours"));
+        assert!(is_alive(worker) && is_alive(ours));
+        keeper.order(AT_ONCE).unwrap();
+        let (_, leaked, survivors) = until_gone(&mut keeper);
+        let named: Vec<_> = leaked.iter().map(|row| (row.pid, row.command.as_deref())).collect();
+        assert_eq!(named, [(ours, Some("sleep 29.5"))]);
+        assert_eq!(survivors, []);
+        assert!(!is_alive(ours));
+        assert!(is_alive(worker) && is_alive(daemon.id()), "they are not ours");
+        signal(worker, Signal::SIGKILL);
+        daemon.kill().unwrap();
+        daemon.wait().unwrap();
     }
 }
 

@@ -83,7 +83,9 @@ fn two_way(request: &PlanRequest) -> Vec<OsString> {
 }
 
 fn at_terminal(request: &PlanRequest, prompt: Option<&str>) -> Vec<OsString> {
-    let mut args = Vec::new();
+    // At a terminal Codex starts a daemon, or uses one that another run has left: what that does would
+    // be out of our tree.
+    let mut args = words(&["--no-daemon"]);
     everywhere(&mut args, request);
     push_prompt(&mut args, prompt);
     args

@@ -47,7 +47,8 @@ pub struct LimitChanges {
     pub classes: Vec<ToolClassLimit>,
     /// From the terminal event to the exit.
     pub exit_grace: Option<Duration>,
-    /// Silence while only background commands are left.
+    /// Silence after the answer while background work is left: commands that keep the result back, and
+    /// tasks that may wake the agent after its result.
     pub background_grace: Option<Duration>,
     /// Time for the result once those were stopped.
     pub result_grace: Option<Duration>,
@@ -89,6 +90,7 @@ impl Profile {
                     &mut limits.idle,
                     &mut limits.no_progress,
                     &mut limits.tool_max,
+                    &mut limits.background_wait,
                 ];
                 for slot in times.into_iter().chain(slots(&mut limits.class)) {
                     *slot = slot.saturating_mul(3);
@@ -115,6 +117,7 @@ impl LimitChanges {
         set(&mut limits.tool_max, self.tool_max);
         set(&mut limits.exit_grace, self.exit_grace);
         set(&mut limits.background_grace, self.background_grace);
+        set(&mut limits.background_wait, self.background_grace);
         set(&mut limits.result_grace, self.result_grace);
         set(&mut limits.no_progress, self.no_progress);
         set(&mut limits.blocked, self.blocked);

@@ -2,6 +2,7 @@
 
 use super::channel::Channels;
 use super::stop::StopReason;
+use super::streams::StdoutStream;
 use super::{CLEAN_MAX, DRAIN_IDLE, DRAIN_MAX, Driver, POLITE, Phase, RunSpec, notes};
 use crate::keeper::Order;
 use crate::lease::{Lease, LeaseError};
@@ -10,11 +11,11 @@ use crate::sink::PassThrough;
 use crate::tree;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use stablehand_core::Moment;
 use stablehand_core::event::{EventKind, Health, Outcome};
 use stablehand_core::id::SessionId;
 use stablehand_core::monitor::{Action, Input, Judgement};
-use stablehand_core::record::{DecisionRecord, NoFields, StopStage};
+use stablehand_core::record::{DecisionRecord, NoFields, StopStage, WaitEnded};
+use stablehand_core::{Depth, Moment};
 use std::time::Duration;
 
 /// How long the tree is watched when the monitor asks whether it is busy.
@@ -53,8 +54,11 @@ impl Driver<'_> {
             return;
         }
         self.stamp(now);
-        for action in std::mem::take(&mut self.actions) {
-            self.act_on(action, now);
+        // Carrying out one may bring about another.
+        while !self.actions.is_empty() {
+            for action in std::mem::take(&mut self.actions) {
+                self.act_on(action, now);
+            }
         }
         self.log.flush();
     }
@@ -118,11 +122,26 @@ impl Driver<'_> {
             Action::Livelock { period, rounds, command } => {
                 log.decide(notes::livelock(period, rounds, command), None);
             }
+            Action::ResultStands => self.result_stands(WaitEnded::Quiet, now),
             Action::ExitOverdue => {
                 log.decide(notes::exit_overdue(), None);
                 self.stop.begin(StopReason::ExitOverdue, now);
             }
             Action::Verdict(judgement) => self.judged(*judgement, now),
+        }
+    }
+
+    /// Takes the result that came while background tasks were open for the last one of its turn.
+    pub(super) fn result_stands(&mut self, by: WaitEnded, now: Moment) {
+        self.stamp(now);
+        self.log.decide(notes::result_stands(by), None);
+        let StdoutStream { decoder, events, .. } = &mut self.stdout;
+        decoder.finish(Depth::Skim, events);
+        for event in events.drain(..) {
+            let input = Input::Event { kind: &event, native: decoder.last_type() };
+            self.monitor.handle(input, now, &mut self.actions);
+            self.facts.take(&event);
+            self.interaction.saw(&event);
         }
     }
 

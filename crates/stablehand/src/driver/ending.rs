@@ -75,6 +75,14 @@ pub struct RunReport {
     pub digest: Option<String>,
     /// How long it took.
     pub elapsed: Duration,
+    /// The model that answered last, as the agent names it.
+    pub model: Option<String>,
+    /// How many tools it called.
+    pub tool_calls: u64,
+    /// How many of its tool calls were denied or rejected. An agent may deliver a result all the same.
+    pub denials: u64,
+    /// The first of those calls.
+    pub denied: Vec<String>,
     /// What its exit code means, where the agent's row says so.
     pub meaning: Option<ExitMeaning>,
     /// What the agent says went wrong.
@@ -172,6 +180,10 @@ impl RunReport {
             bytes: 0,
             digest: None,
             elapsed: Duration::ZERO,
+            model: None,
+            tool_calls: 0,
+            denials: 0,
+            denied: Vec::new(),
             meaning: None,
             error: None,
             finished: true,
@@ -213,7 +225,10 @@ impl RunReport {
         let Some(redaction) = log.redaction() else { return self };
         let texts = [self.last_text.as_mut(), self.stderr_tail.as_mut()];
         let error = self.error.as_mut().map(|(_, message)| message);
-        for text in texts.into_iter().flatten().chain(error) {
+        let left = self.leaked.iter_mut().chain(&mut self.survivors);
+        let commands = left.filter_map(|row| row.command.as_mut());
+        for text in texts.into_iter().flatten().chain(error).chain(commands).chain(&mut self.denied)
+        {
             *text = redaction.redactor.redact(text).into_owned();
         }
         self
@@ -264,6 +279,7 @@ impl RunReport {
             stdout_bytes: Some(self.bytes),
             usage: self.usage,
             last_text: self.last_text.clone(),
+            denied: self.denied.clone(),
             text: Some(self.summary()),
         };
         log.decide(ended, Some(&event));
@@ -293,6 +309,15 @@ impl RunReport {
         match self.end.end {
             SessionEnd::Success if self.forced => {
                 "the agent delivered its result but did not exit; it was stopped".into()
+            }
+            SessionEnd::Success if self.denials > 0 => {
+                let calls = if self.denials == 1 { "a tool call was" } else { "tool calls were" };
+                let first = self.denied.first().map_or_else(String::new, |it| format!(": {it}"));
+                let more = match self.denials {
+                    1 => String::new(),
+                    n => format!(" and {} more", n - 1),
+                };
+                format!("the agent delivered its result, but {calls} denied{first}{more}")
             }
             SessionEnd::Success => "the agent succeeded".into(),
             SessionEnd::AgentError => match &self.error {

@@ -12,8 +12,8 @@ use stablehand_core::monitor::{Input, Judgement, Moved};
 use stablehand_core::record::{
     AgentKilled, AskedToLeave, BackgroundStopped, ClockStepped, DecisionRecord, LimitsMoved,
     LivelockSuspected, MonitorStarted, MonitorTold, NumberedCalls, OpenCall, PromptGiven,
-    PromptTyped, RunStart, SessionStarted, StateDump, StopStage, TerminalResized,
-    ToolCallCompleted, ToolCallOpened, TreeNotEmpty, VerdictReached, VerdictWaiting,
+    PromptTyped, ResultStands, RunStart, SessionStarted, StateDump, StopStage, TerminalResized,
+    ToolCallCompleted, ToolCallOpened, TreeNotEmpty, VerdictReached, VerdictWaiting, WaitEnded,
 };
 use stablehand_core::speak::Image;
 use stablehand_core::terminal::TerminalSize;
@@ -215,6 +215,16 @@ pub(super) fn livelock(period: usize, rounds: u32, command: String) -> LivelockS
     let text =
         format!("the same {period} call(s) gave the same result {rounds} times: `{command}`");
     LivelockSuspected { period: period as u64, rounds, command, text }
+}
+
+pub(super) fn result_stands(by: WaitEnded) -> ResultStands {
+    let why = match by {
+        WaitEnded::Quiet => "no background task is open, and the agent does not go on",
+        WaitEnded::Prompt => "the next prompt waits",
+        WaitEnded::Cancel => "the turn was cancelled",
+    };
+    let text = format!("the last result ends the turn: {why}");
+    ResultStands { by: by.into(), text }
 }
 
 pub(super) fn exit_overdue() -> DecisionRecord {

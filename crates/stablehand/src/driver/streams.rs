@@ -13,7 +13,7 @@ use nix::errno::Errno;
 use nix::unistd::read;
 use sha2::{Digest, Sha256};
 use stablehand_core::decode::TerminalDecoder;
-use stablehand_core::event::EventKind;
+use stablehand_core::event::{EventKind, ProcessExit};
 use stablehand_core::json::{Memo, Object, Scan};
 use stablehand_core::monitor::Input;
 use stablehand_core::record::{PromptRefused, Stream};
@@ -30,8 +30,8 @@ pub(super) struct StdoutStream {
     fd: Option<OwnedFd>,
     splitter: LineSplitter,
     memo: Memo,
-    decoder: Box<dyn Decode>,
-    events: Vec<EventKind>,
+    pub(super) decoder: Box<dyn Decode>,
+    pub(super) events: Vec<EventKind>,
     bytes: u64,
     hash: Option<Sha256>,
 }
@@ -265,10 +265,15 @@ impl Driver<'_> {
         }
         if at_end {
             // What is closed here only because the stream is over says nothing new, but for a result
-            // that only now turns out to be the last one.
+            // that only now turns out to be the last one. Where we stopped the agent, or it crashed,
+            // another one might have followed.
             decoder.finish(Depth::Skim, events);
+            let left_by_itself =
+                self.stop.reason().is_none() && self.exit == Some(ProcessExit::Code(0));
             for event in events.drain(..) {
-                if let EventKind::TurnEnded { .. } = event {
+                if let EventKind::TurnEnded { .. } = event
+                    && left_by_itself
+                {
                     self.facts.take(&event);
                 }
             }

@@ -11,6 +11,7 @@ use super::lingering::Lingering;
 use super::services::{Serving, Terminal};
 use super::stop::StopReason;
 use super::{Driver, notes};
+use crate::control::Request;
 use nix::poll::PollFlags;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -21,7 +22,7 @@ use stablehand_core::interaction::{Asker, CANCEL_GRACE, Permission};
 use stablehand_core::json::Scan;
 use stablehand_core::line::Line;
 use stablehand_core::monitor::Input;
-use stablehand_core::record::{DecisionRecord, ToldAgent};
+use stablehand_core::record::{DecisionRecord, ToldAgent, WaitEnded};
 use stablehand_core::speak::{Answer, Image, Opening, Prompt, Speak, Unanswerable};
 use stablehand_core::time::human;
 use stablehand_policy::settings::context::before;
@@ -284,6 +285,9 @@ impl Channel for TwoWay {
             driver.log.decide(DecisionRecord::CancelIgnored(text.into()), None);
             driver.stop.begin(StopReason::Signal(2), now);
         }
+        if driver.monitor.may_end_turn() && driver.requests.has(is_prompt) {
+            driver.result_stands(WaitEnded::Prompt, now);
+        }
         if driver.interaction.take_ended() {
             self.turn_ended(driver, now);
         } else if self.lingering.is_waiting() && self.lingering.is_cleared(driver, now) {
@@ -296,8 +300,10 @@ impl Channel for TwoWay {
         !self.lingering.is_waiting()
     }
 
-    fn deadline(&self, _driver: &Driver<'_>) -> Option<Moment> {
-        self.lingering.deadline()
+    fn deadline(&self, driver: &Driver<'_>) -> Option<Moment> {
+        // A turn that ended without a line of the agent's makes no descriptor ready.
+        let ended = driver.interaction.has_ended().then_some(Moment::START);
+        ended.or_else(|| self.lingering.deadline())
     }
 
     fn prompt(&mut self, driver: &mut Driver<'_>, prompt: Prompt) {
@@ -310,6 +316,11 @@ impl Channel for TwoWay {
     }
 
     fn interrupt(&mut self, driver: &mut Driver<'_>, by: &Actor) {
+        if driver.monitor.may_end_turn() {
+            let text = "the turn ends with its last result; background tasks and the process stay";
+            driver.log.decide(cancelled(by, text, false), None);
+            return driver.result_stands(WaitEnded::Cancel, driver.clock.now());
+        }
         let mut said = Vec::new();
         if self.speaker.interrupt(&mut said) {
             driver.interaction.interrupt(driver.clock.now());
@@ -339,6 +350,10 @@ impl Channel for TwoWay {
     fn finish(&mut self, driver: &mut Driver<'_>) {
         driver.commands.clear();
     }
+}
+
+fn is_prompt(request: &Request) -> bool {
+    matches!(request, Request::Prompt(_))
 }
 
 /// What was said, as it was said.

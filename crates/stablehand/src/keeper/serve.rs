@@ -344,11 +344,12 @@ impl Server {
         }
         let mut found = Self::descendants();
         found.retain(Process::is_alive);
+        let stop = Stop::new(found, polite, now).name_commands();
         if !polite.is_zero() {
-            send(&found, Signal::SIGTERM);
-            send(&found, Signal::SIGCONT);
+            send(&stop.found, Signal::SIGTERM);
+            send(&stop.found, Signal::SIGCONT);
         }
-        self.stop = Some(Stop::new(found, polite, now));
+        self.stop = Some(stop);
     }
 
     /// Carries on with the end of the tree; returns when to look again.
@@ -374,9 +375,9 @@ impl Server {
     fn end_stop(&mut self, survivors: &[Process]) {
         if let Some(stop) = self.stop.take() {
             let others = stop.found.iter().filter(|process| process.pid != self.agent);
-            let leaked = others.map(Process::row).collect();
+            let leaked = others.map(|process| stop.row(process)).collect();
             let survivors = survivors.iter().filter(|process| process.is_alive());
-            let survivors = survivors.map(Process::row).collect();
+            let survivors = survivors.map(|process| stop.row(process)).collect();
             self.tell(&FromKeeper::TreeGone { leaked, survivors });
         }
     }

@@ -4,6 +4,7 @@
 //! reaps.
 
 use crate::tree::Process;
+use stablehand_core::event::ProcessRow;
 use std::time::{Duration, Instant};
 
 /// How long a tree may resist `SIGKILL`. A process that waits for a dead file server does, for
@@ -20,11 +21,16 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_m
 /// How long a background group has between `SIGTERM` and `SIGKILL`.
 const GROUP_GRACE: Duration = Duration::from_secs(2);
 
+/// So many command lines are kept for the report; a fork bomb has more, and all are the same.
+const MOST_COMMANDS: usize = 64;
+
 /// The end of a whole tree, in progress.
 #[derive(Debug)]
 pub(super) struct Stop {
     /// Who was there when it began.
     pub(super) found: Vec<Process>,
+    /// The command lines of the first of them, by pid: once they have ended, they have none.
+    commands: Vec<(u32, String)>,
     phase: Phase,
     pause: Duration,
 }
@@ -53,7 +59,22 @@ pub(super) enum Step {
 impl Stop {
     /// Begins with those who are there. A zero `polite` kills at once.
     pub(super) fn new(found: Vec<Process>, polite: Duration, now: Instant) -> Stop {
-        Stop { found, phase: Phase::Asked { until: now + polite.min(MAX_POLITE) }, pause: PAUSES.0 }
+        let phase = Phase::Asked { until: now + polite.min(MAX_POLITE) };
+        Stop { found, commands: Vec::new(), phase, pause: PAUSES.0 }
+    }
+
+    /// Keeps the command lines of those who are there, for the report. Called before they are
+    /// signalled.
+    pub(super) fn name_commands(mut self) -> Stop {
+        let command = |process: &Process| Some((process.pid, process.command()?));
+        self.commands = self.found.iter().take(MOST_COMMANDS).filter_map(command).collect();
+        self
+    }
+
+    /// The row of a process in the report.
+    pub(super) fn row(&self, process: &Process) -> ProcessRow {
+        let known = self.commands.iter().find(|(pid, _)| *pid == process.pid);
+        ProcessRow { command: known.map(|(_, command)| command.clone()), ..process.row() }
     }
 
     /// A second order never makes it slower.

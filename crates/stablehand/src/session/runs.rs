@@ -5,7 +5,7 @@ use super::build::StartError;
 use super::plan::{RunPlan, Start};
 use super::settle;
 use super::turns::{self, Turns};
-use crate::clock::unix_now;
+use crate::clock::{RunClock, unix_now};
 use crate::control::{Refused, Request, Requests, TurnRequest};
 use crate::driver::{self, Faces, RunReport, RunSpec};
 use crate::lease::{Lease, LeaseError};
@@ -17,6 +17,7 @@ use stablehand_core::event::{SessionEnd, TurnEnd};
 use stablehand_core::id::{SessionId, TurnId};
 use stablehand_core::record::{DecisionRecord, SignalReceived, Verified};
 use stablehand_core::speak::{Image, Prompt};
+use std::time::Duration;
 
 /// The runs of one session: as many as its turns, retries and continuations need.
 #[derive(Debug)]
@@ -70,8 +71,21 @@ pub(super) struct AllRuns {
     pub(super) report: RunReport,
     /// The signal that ended the wait for slow readers behind a run.
     pub(super) signal: Option<i32>,
+    /// What they add up to.
+    pub(super) totals: Totals,
+    /// How long they took, with the waits between them.
+    pub(super) duration: Duration,
+}
+
+/// What the runs of a session add up to.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
     /// How the bytes of each run compared, where that was asked for.
     pub(super) verified: Vec<Verified>,
+    /// How many tools were called.
+    pub(super) tool_calls: u64,
+    /// The model that was named last.
+    pub(super) model: Option<String>,
 }
 
 /// What comes after a run.
@@ -103,13 +117,14 @@ impl Runs {
             requests.board().refuse_prompts(Refused::OneTurn);
         }
         let mut turns = Turns::new(requests.board().clone());
-        let mut verified = Vec::new();
-        let (report, signal) = self.run_all(log, faces, requests, &mut turns, &mut verified);
+        let clock = RunClock::start();
+        let mut totals = Totals::default();
+        let (report, signal) = self.run_all(log, faces, requests, &mut turns, &mut totals);
         turns.end(turns::end_of(&report), log);
         for request in requests.close() {
             turns::end_waiting(&request, log);
         }
-        AllRuns { report, signal, verified }
+        AllRuns { report, signal, totals, duration: clock.now().0 }
     }
 
     /// The last run, and the signal that ended the wait behind it.
@@ -119,7 +134,7 @@ impl Runs {
         faces: &mut Faces,
         requests: &Requests,
         turns: &mut Turns,
-        verified: &mut Vec<Verified>,
+        totals: &mut Totals,
     ) -> (RunReport, Option<i32>) {
         let over = |report| (report, None);
         let mut prompt = self.prompt.take();
@@ -151,6 +166,8 @@ impl Runs {
                 turns.begin(turn, &by, &prompt_now.bytes, &spec.run, log);
             }
             let mut report = driver::run(&spec, log, faces, requests, turns);
+            totals.tool_calls = totals.tool_calls.saturating_add(report.tool_calls);
+            totals.model = report.model.clone().or_else(|| totals.model.take());
             if !report.again && report.continued.is_none() {
                 turns.end(turns::end_of(&report), log);
             }
@@ -159,7 +176,7 @@ impl Runs {
             }
             let signal = settle::settle(&report, log, faces, requests);
             if self.plan.verify {
-                verified.push(settle::verify(&report, began, log, faces));
+                totals.verified.push(settle::verify(&report, began, log, faces));
             }
             if signal.is_some() {
                 return (report, signal);

@@ -1,6 +1,7 @@
 //! Starting a session: from what is wanted to its log, its thread and its control socket.
 
 use super::build::{Policy, SessionSpec, StartError, Subject};
+use super::outcome::LastWords;
 use super::plan::{AgentStart, RunPlan, Start};
 use super::runs::{Asked, Runs};
 use super::{Handle, Session, turns};
@@ -133,6 +134,8 @@ impl SessionSpec {
         // A session that cannot be spoken to from outside is one all the same.
         let socket = ControlSocket::open(&ground.folder, key, control.clone()).ok();
         let checkpoints = Some(Checkpoints::beside(&ground.folder));
+        let redactor = redaction.as_ref().map(|redaction| Arc::clone(&redaction.redactor));
+        let words = LastWords::new(dialect, redactor);
         let how = How { log: log.id(), dialect, redaction, max_output, checkpoints };
         let feed = Feed::new(log.source(), how, past.unwrap_or_default());
         feed.record_cuts(control.clone());
@@ -178,6 +181,7 @@ impl SessionSpec {
             thread: Some(thread),
             feed,
             source,
+            words,
             key,
         })
     }

@@ -36,6 +36,19 @@ fn read(pid: u32, ticks: u64) -> Option<Process> {
     parse(buffer.get(..len)?, ticks)
 }
 
+/// So much of a command line is reported.
+const COMMAND_BYTES: usize = 512;
+
+/// The command line of process `pid`, its arguments with spaces between them, cut where it is long.
+pub(super) fn command(pid: u32) -> Option<String> {
+    let mut buffer = [0_u8; COMMAND_BYTES];
+    let mut file = File::open(format!("/proc/{pid}/cmdline")).ok()?;
+    let len = file.read(&mut buffer).ok()?;
+    let line = String::from_utf8_lossy(buffer.get(..len)?).replace('\0', " ");
+    let line = line.trim_end();
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
 fn ticks_per_second() -> u64 {
     let ticks = sysconf(SysconfVar::CLK_TCK).ok().flatten();
     ticks.and_then(|ticks| u64::try_from(ticks).ok()).filter(|ticks| *ticks > 0).unwrap_or(100)

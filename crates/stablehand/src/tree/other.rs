@@ -32,6 +32,11 @@ pub(super) fn started(_pid: u32) -> Option<u64> {
     None
 }
 
+/// Command lines are not read here.
+pub(super) fn command(_pid: u32) -> Option<String> {
+    None
+}
+
 fn parse(line: &str) -> Option<Process> {
     let mut fields = line.split_whitespace();
     let mut process = Process {

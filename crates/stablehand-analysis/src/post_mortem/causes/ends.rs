@@ -7,6 +7,7 @@ use crate::post_mortem::facts::{Exited, Facts, Last, Seen};
 use crate::post_mortem::words;
 use stablehand_core::event::{ProcessExit, ProcessRow, SessionEnd, TurnEnd};
 use stablehand_core::record::DecisionKind;
+use stablehand_core::text::excerpt;
 
 /// What a pipe holds. A program that exits before it has written everything loses the rest, and
 /// what was read then is often a multiple of this.
@@ -160,8 +161,11 @@ pub(super) fn said_nothing(facts: &Facts) -> Option<Finding> {
 }
 
 fn names(rows: &[ProcessRow]) -> String {
-    let shown: Vec<String> =
-        rows.iter().take(5).map(|row| format!("{} ({})", row.name, row.pid)).collect();
+    let name = |row: &ProcessRow| match &row.command {
+        Some(command) => format!("`{}` ({})", excerpt(command.as_bytes(), 80), row.pid),
+        None => format!("{} ({})", row.name, row.pid),
+    };
+    let shown: Vec<String> = rows.iter().take(5).map(name).collect();
     let more = rows.len().saturating_sub(shown.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", shown.join(", "))

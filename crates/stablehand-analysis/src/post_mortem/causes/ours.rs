@@ -5,12 +5,20 @@ use crate::post_mortem::Sure;
 use crate::post_mortem::advice::BY_HAND;
 use crate::post_mortem::facts::{Facts, Seen};
 use crate::post_mortem::words;
-use stablehand_core::event::SessionEnd;
+use stablehand_core::event::{SessionEnd, VerdictKind};
 use stablehand_core::record::DecisionKind;
 
 pub(super) fn limit_set(facts: &Facts) -> Option<Finding> {
     let judged = facts.fatal().filter(|judged| judged.kind.is_limit())?;
     let flag = words::flag_of(judged.kind);
+    if judged.kind == VerdictKind::Background {
+        let why = "The agent gave a result while background tasks were open, and none of them woke it \
+                   in time: what it would have said after them is missing.";
+        let finding = Finding::new(CauseKind::LimitSet, Sure::Certain, why).seen(&judged.seen);
+        let finding = finding.change(format!("raise `{flag}`, where the tasks need longer"));
+        let change = "have it stop servers that it started, or start them yourself beforehand";
+        return Some(finding.change(change).changes(facts.resume()));
+    }
     let finding = Finding::new(
         CauseKind::LimitSet,
         Sure::Certain,

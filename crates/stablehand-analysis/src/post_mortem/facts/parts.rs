@@ -144,13 +144,18 @@ pub(in crate::post_mortem) enum Last {
 
 /// A table of processes of a size that can be kept.
 pub(super) fn few(rows: &[ProcessRow]) -> Vec<ProcessRow> {
-    rows.iter().take(PROCESSES).cloned().collect()
+    let short = |row: &ProcessRow| {
+        let command = row.command.as_ref().map(|line| excerpt(line.as_bytes(), TEXT));
+        ProcessRow { command, ..row.clone() }
+    };
+    rows.iter().take(PROCESSES).map(short).collect()
 }
 
 /// Evidence of a size that can be kept.
 pub(super) fn trimmed(mut evidence: Evidence) -> Evidence {
     evidence.processes.truncate(PROCESSES);
     evidence.open_tools.truncate(PROCESSES);
+    evidence.background_tasks.truncate(PROCESSES);
     evidence.last_events.truncate(PROCESSES);
     evidence.screen.truncate(PROCESSES);
     for tool in &mut evidence.open_tools {

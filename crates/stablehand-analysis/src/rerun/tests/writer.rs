@@ -9,8 +9,9 @@ use stablehand_core::line::{Line, Part};
 use stablehand_core::monitor::{Action, Input, Limits, Monitor};
 use stablehand_core::record::{
     AgentExited, BackgroundStopped, DecisionRecord, LimitsMoved, LivelockSuspected, LogOpened,
-    MonitorStarted, MonitorTold, NoFields, RunEnded, RunStart, Stamp, Stream, ToolCallCompleted,
-    ToolCallOpened, VerdictReached, VerdictWaiting, push_decision, push_line,
+    MonitorStarted, MonitorTold, NoFields, ResultStands, RunEnded, RunStart, Stamp, Stream,
+    ToolCallCompleted, ToolCallOpened, VerdictReached, VerdictWaiting, WaitEnded, push_decision,
+    push_line,
 };
 use stablehand_core::time::{Moment, UnixMillis, millis};
 use std::time::Duration;
@@ -129,6 +130,10 @@ impl Writer {
                 }
                 Action::SoftStop { verdict, .. } => self.reached(*verdict, true),
                 Action::Verdict(judgement) => self.judged(judgement.kind),
+                Action::ResultStands => {
+                    let by = WaitEnded::Quiet.into();
+                    self.decide(ResultStands { by, text: String::new() });
+                }
                 Action::ExitOverdue => {
                     self.overdue = true;
                     self.decide(DecisionRecord::ExitOverdue("overdue".into()));

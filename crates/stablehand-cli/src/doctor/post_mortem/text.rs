@@ -208,7 +208,7 @@ impl Page {
                 (row.ppid.to_string(), Look::Plain),
                 (state(row.state).to_owned(), Look::Plain),
                 (human(Duration::from_millis(row.cpu_ms)), Look::Plain),
-                (row.name.clone(), Look::Plain),
+                (row.command.as_ref().unwrap_or(&row.name).clone(), Look::Plain),
             ]);
         }
         self.out.push_str(&table.render(self.paint, INDENT));

@@ -234,37 +234,19 @@ fn a_process_that_is_not_the_agents_is_never_stopped_on_its_word() {
     assert!(bystander.is_running(), "a foreign process id in the stream is only a number");
 }
 
-/// What Claude Code writes when it has answered and an agent of its own still works.
-const EARLY: &str = r#"
-    read-stdin
-    say {"type":"system","subtype":"init","session_id":"s1","model":"m","cwd":"/"}
-    say {"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"a1","task_type":"local_agent","description":"feeding"}],"session_id":"s1"}
-    say {"type":"result","subtype":"success","is_error":false,"result":"Wait for it.","session_id":"s1"}
-"#;
-
+/// Claude Code calls a turn a success in which it was not allowed to do what it was asked for.
 #[test]
-fn an_agent_whose_sub_agent_works_in_the_background_is_not_stopped() {
-    const REST: &str = r#"
-        sleep 1s
-        touch fed
-        say {"type":"system","subtype":"background_tasks_changed","tasks":[],"session_id":"s1"}
-        say {"type":"result","subtype":"success","is_error":false,"result":"Fed.","session_id":"s1"}
-    "#;
-    let env = env(&format!("{EARLY}{REST}"));
-    let run = run(&env).flag("--agent", "claude").flag("--exit-grace", "100ms").finish();
-    run.assert_code(0);
-    env.record("fed");
-    let log = env.log();
-    assert!(!log.has("agent_killed") && !log.has("exit_overdue"), "{:?}", log.names());
-}
-
-#[test]
-fn a_sub_agent_that_hangs_in_the_background_is_no_success() {
-    let env = env(&format!("{EARLY}hang"));
-    let run = run(&env).flag("--agent", "claude").flag("--exit-grace", "100ms");
-    let run = run.flag("--class-timeout", "sub-agent=1s").flag("--idle-timeout", "500ms");
-    run.flag("--max-extensions", "0").finish().assert_code(2);
-    let log = env.log();
-    assert_eq!(log.one("hang_detected")["limit_ms"], 1000, "the limit of sub-agents");
-    assert_eq!(log.one("run_ended")["outcome"], "hung");
+fn a_success_in_spite_of_a_denied_tool_names_that_tool() {
+    let env = env(r#"
+        read-stdin
+        say {"type":"system","subtype":"init","session_id":"s1","model":"m","cwd":"/"}
+        say {"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","id":"t1","name":"Write","input":{"file_path":"/srv/oats","content":"x"}}]},"session_id":"s1"}
+        say {"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"Claude requested permissions to write to /srv/oats, but you haven't granted it yet."}]},"session_id":"s1"}
+        say {"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"s1","permission_denials":[{"tool_name":"Write","tool_use_id":"t1","tool_input":{}}]}
+    "#);
+    run(&env).flag("--agent", "claude").finish().assert_code(0);
+    let ended = env.log().one("run_ended").clone();
+    assert_eq!(ended["denied"], serde_json::json!(["Write: /srv/oats"]));
+    let told = "the agent delivered its result, but a tool call was denied: Write: /srv/oats";
+    assert_eq!(ended["text"], told);
 }

@@ -1,34 +1,31 @@
-//! Background agents: which of them work, and the result that is not the last one because of them.
+//! Background tasks: which are open, and the result that is not the last one because of them.
 //!
-//! Claude Code may end its answer while agents that it started still work. It lists them in
-//! `background_tasks_changed`, goes on by itself when one has ended, and then states another result.
-//! Until then the turn is not over. Commands in the background do not count: Claude Code ends those a
-//! few seconds after its result.
+//! Claude Code may end its answer while commands, watches or agents that it started go on. It lists
+//! them in `background_tasks_changed`, wakes itself when one has ended, and then states another
+//! result. Until then the turn is not over: such a result is `turn.result`, the last one ends the turn.
 
 use super::fields::Fields;
 use super::flavor::says_something;
 use super::text::Sink;
 use super::tools::{cut, first};
-use crate::event::{EventKind, Item, ItemBody, TurnEnd, Usage};
+use crate::event::{EventKind, Item, ItemBody, TurnEnd};
 use crate::json::Value;
 use serde::{Deserialize, Serialize};
 
 /// So many are told apart; a list that is longer is a mistake.
 const MOST: usize = 64;
 
-/// What an agent's result said, while others still work.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Early {
-    pub(super) text: Option<String>,
-    pub(super) usage: Option<Usage>,
-    pub(super) duration_ms: Option<u64>,
-}
-
-/// The agents that work in the background.
+/// The open tasks.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Background {
     open: Vec<Task>,
-    early: Option<Early>,
+    /// The text of a result that came while tasks were open, until the agent wakes.
+    early: Option<EarlyResult>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct EarlyResult {
+    text: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,15 +35,15 @@ struct Task {
 }
 
 impl Background {
-    /// Takes the list of everything that works in the background now.
+    /// Takes the list of every task that is open now.
     pub(super) fn changed(&mut self, fields: &Fields<'_, '_>, sink: &mut Sink<'_>) {
         let Some(tasks) = fields.get("tasks") else { return };
         let mut listed = Vec::new();
         for task in tasks.elements().filter(|task| holds_the_turn(*task)).take(MOST) {
-            let Some(id) = first(task, &["task_id"]) else { continue };
+            // A task without an id holds the turn like any other.
+            let id = first(task, &["task_id", "description"]).unwrap_or_default();
             if !self.open.iter().any(|open| open.id == id) {
-                let description = cut(first(task, &["description"]).unwrap_or_default());
-                let item = Item { id: sink.ids.next(), body: ItemBody::SubAgent { description } };
+                let item = Item { id: sink.ids.next(), body: body(task) };
                 sink.out.push(EventKind::ItemStarted { item: item.clone() });
                 self.open.push(Task { id: id.clone(), item });
             }
@@ -57,30 +54,37 @@ impl Background {
         }
     }
 
-    /// Takes a result; gives it back, with the usage of those before it, where the turn is over.
-    pub(super) fn result(&mut self, end: &TurnEnd, mut early: Early) -> Option<Early> {
-        if let Some(before) = self.early.take() {
-            early.usage = match (before.usage, early.usage) {
-                (Some(Usage::Turn(one)), Some(Usage::Turn(other))) => {
-                    Some(Usage::Turn(one.plus(&other)))
-                }
-                (before, after) => after.or(before),
-            };
-        }
-        if *end == TurnEnd::Done && !self.open.is_empty() {
-            self.early = Some(early);
-            return None;
-        }
-        Some(early)
+    /// Takes a result, and returns true if it is not the last one of its turn. A turn that failed has
+    /// nothing more to wait for.
+    pub(super) fn is_early(&mut self, end: &TurnEnd, text: Option<&String>) -> bool {
+        let is_early = *end == TurnEnd::Done && !self.open.is_empty();
+        self.early = is_early.then(|| EarlyResult { text: text.cloned() });
+        is_early
     }
 
-    /// The stream is over. A result that nobody was left to follow was the last one after all.
-    pub(super) fn finish(&mut self, out: &mut Vec<EventKind>) {
-        if let Some(Early { text, usage, duration_ms }) =
-            self.early.take_if(|_| self.open.is_empty())
-        {
-            out.push(EventKind::TurnEnded { end: TurnEnd::Done, text, usage, duration_ms });
+    /// Returns true after a result that may not be the last one, until the agent wakes.
+    pub(super) fn holds_result(&self) -> bool {
+        self.early.is_some()
+    }
+
+    /// The agent goes on: another result follows.
+    pub(super) fn woke(&mut self) {
+        self.early = None;
+    }
+
+    /// Nothing follows any more: the result that was held is the last one after all. Returns true if
+    /// there was one. An agent that was still at work has not given its own result, which would have
+    /// been part of the answer; a command has none.
+    pub(super) fn finish(&mut self, out: &mut Vec<EventKind>) -> bool {
+        let is_agent = |task: &Task| matches!(task.item.body, ItemBody::SubAgent { .. });
+        if self.open.iter().any(is_agent) {
+            return false;
         }
+        let Some(EarlyResult { text }) = self.early.take() else { return false };
+        self.end(out);
+        // What was used, and how long it took, the result itself has told.
+        out.push(EventKind::TurnEnded { end: TurnEnd::Done, text, usage: None, duration_ms: None });
+        true
     }
 
     /// Ends what the turn leaves open.
@@ -89,8 +93,19 @@ impl Background {
     }
 }
 
-/// Whether Claude Code goes on when this task has ended.
+fn body(task: Value<'_>) -> ItemBody {
+    let kind = cut(first(task, &["task_type"]).unwrap_or_default());
+    let description = cut(first(task, &["description"]).unwrap_or_default());
+    // `local_agent`, `remote_agent`, `local_workflow`, `in_process_teammate`.
+    if ["agent", "workflow", "teammate"].iter().any(|word| kind.contains(word)) {
+        ItemBody::SubAgent { description }
+    } else {
+        ItemBody::BackgroundTask { task: kind, description }
+    }
+}
+
+/// Returns true if Claude Code may go on when this task has ended: not for one that is no work of the
+/// turn's (`ambient`), nor for one that goes on elsewhere, without this process (`off_host`).
 fn holds_the_turn(task: Value<'_>) -> bool {
-    let is_command = task.get("task_type").is_some_and(|kind| kind.is_str("local_bash"));
-    !is_command && !says_something(task.get("ambient"))
+    !says_something(task.get("ambient")) && !says_something(task.get("off_host"))
 }

@@ -243,6 +243,31 @@ pub struct BackgroundStopped {
     pub text: String,
 }
 
+/// The last result of a turn, which came while background tasks were open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct ResultStands {
+    /// What ended the wait for another result.
+    pub by: LogWord<WaitEnded>,
+    /// For people.
+    pub text: String,
+}
+
+/// What ended the wait for another result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WaitEnded {
+    /// No task was open any more, and the agent stayed quiet: a decision of the monitor.
+    #[default]
+    Quiet,
+    /// A prompt waited for its turn.
+    Prompt,
+    /// A person cancelled the turn.
+    Cancel,
+}
+
 /// A verdict and what it rests on. A limit that an open tool may still pass, and a verdict that is only
 /// observed, have the first fields alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

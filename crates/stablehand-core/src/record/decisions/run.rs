@@ -200,6 +200,14 @@ pub struct AgentExited {
     pub survivors: Vec<ProcessRow>,
 }
 
+impl AgentExited {
+    /// Returns true if the agent ended its process itself, without a failure: a result that it gave
+    /// while background tasks were open was its last one then.
+    pub fn left_by_itself(&self) -> bool {
+        !self.forced && self.exit_code == Some(0)
+    }
+}
+
 /// How a run ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -227,6 +235,9 @@ pub struct RunEnded {
     pub usage: Option<Usage>,
     /// The last text, where no terminal event ended the run.
     pub last_text: Option<String>,
+    /// Tool calls that were denied, the first eight: a success may be none because of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
     /// For people.
     pub text: Option<String>,
 }

@@ -329,57 +329,97 @@ fn stated(result: &str, tokens: u64) -> String {
     )
 }
 
-fn ends(events: &[EventKind]) -> Vec<(Option<String>, u64)> {
-    let end = |event: &EventKind| match event {
-        EventKind::TurnEnded { text, usage: Some(Usage::Turn(used)), .. } => {
-            Some((text.clone(), used.input))
+fn command(id: &str) -> String {
+    format!(r#"{{"task_id":"{id}","task_type":"local_bash","description":"make {id}"}}"#)
+}
+
+/// The results of a turn, and which of them ended it.
+fn results(events: &[EventKind]) -> Vec<(&'static str, Option<String>, Option<u64>)> {
+    let used = |usage: &Option<Usage>| usage.as_ref().map(|usage| usage.tokens().input);
+    let result = |event: &EventKind| match event {
+        EventKind::TurnEnded { text, usage, .. } | EventKind::TurnResult { text, usage, .. } => {
+            Some((event.name(), text.clone(), used(usage)))
         }
         _ => None,
     };
-    events.iter().filter_map(end).collect()
+    events.iter().filter_map(result).collect()
+}
+
+fn said(text: &str) -> Option<String> {
+    Some(text.to_owned())
 }
 
 #[test]
-fn a_result_while_agents_work_in_the_background_is_not_the_end() {
-    let early = [INIT.to_owned(), listed(&agent("a")), stated("Wait.", 3)];
-    assert_eq!(ends(&decode(&early)), [], "they may still change something");
-    let mut whole = early.to_vec();
-    whole.extend([listed(""), INIT.to_owned(), stated("Fed.", 4)]);
-    let events = decode(&whole);
-    assert_eq!(ends(&events), [(Some("Fed.".to_owned()), 7)], "one end, with all that was used");
-    let names = names(&events);
-    let of = |name: &str| names.iter().filter(|it| **it == name).count();
-    assert_eq!((of("turn.started"), of("item.started"), of("item.completed")), (1, 1, 1));
+fn a_result_while_background_tasks_are_open_is_not_the_end() {
+    for task in [
+        agent("a"),
+        command("a"),
+        r#"{"task_id":"a","task_type":"monitor","description":"the log"}"#.to_owned(),
+        r#"{"task_id":"a","task_type":"mcp_task"}"#.to_owned(),
+        r#"{"task_type":"of tomorrow"}"#.to_owned(),
+    ] {
+        let early = [INIT.to_owned(), listed(&task), stated("Wait.", 3)];
+        let mut whole = early.to_vec();
+        whole.extend([listed(""), INIT.to_owned(), stated("Fed.", 4)]);
+        let events = decode(&whole);
+        let expected =
+            [("turn.result", said("Wait."), Some(3)), ("turn.ended", said("Fed."), Some(4))];
+        assert_eq!(results(&events), expected, "{task}");
+        let names = names(&events);
+        let of = |name: &str| names.iter().filter(|it| **it == name).count();
+        // The second beginning is the one by which the agent wakes.
+        assert_eq!((of("turn.started"), of("item.started"), of("item.completed")), (2, 1, 1));
+    }
     // One after the other, and two results before the last one.
-    let both = format!("{},{}", agent("a"), agent("b"));
     let two = [
         INIT.to_owned(),
-        listed(&both),
+        listed(&format!("{},{}", agent("a"), command("b"))),
         stated("Wait.", 1),
-        listed(&agent("b")),
+        listed(&command("b")),
         stated("Still.", 1),
         listed(""),
         stated("Fed.", 1),
     ];
-    assert_eq!(ends(&decode(&two)), [(Some("Fed.".to_owned()), 3)]);
+    let names: Vec<_> = results(&decode(&two)).into_iter().map(|(name, ..)| name).collect();
+    assert_eq!(names, ["turn.result", "turn.result", "turn.ended"]);
+}
+
+#[test]
+fn a_sub_agent_in_the_background_does_not_wake_the_main_one() {
+    let works = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]},"parent_tool_use_id":"p","session_id":"s"}"#;
+    let lines = [INIT.to_owned(), listed(&agent("a")), stated("Wait.", 3), works.to_owned()];
+    let events = decode(&lines);
+    let started = events.iter().filter(|event| event.name() == "turn.started").count();
+    assert_eq!(started, 1);
 }
 
 #[test]
 fn a_result_that_nothing_follows_is_the_end_when_the_stream_is_over() {
+    let first = ("turn.result", said("Wait."), Some(3));
+    let last = ("turn.ended", said("Wait."), None);
+    for left in [listed(""), listed(&command("b"))] {
+        let lines = [INIT.to_owned(), listed(&agent("a")), stated("Wait.", 3), left];
+        assert_eq!(results(&decode(&lines)), [first.clone(), last.clone()]);
+    }
+    // Not one that agents were still at work for, nor one after which the agent had gone on.
+    let lines = [INIT.to_owned(), listed(&agent("a")), stated("Wait.", 3)];
+    assert_eq!(results(&decode(&lines)), [first.clone()]);
     let lines = [INIT.to_owned(), listed(&agent("a")), stated("Wait.", 3), listed("")];
-    assert_eq!(ends(&decode(&lines)), [(Some("Wait.".to_owned()), 3)]);
+    let lines = [&lines[..], &[INIT.to_owned()]].concat();
+    assert_eq!(results(&decode(&lines)), [first]);
 }
 
 #[test]
-fn commands_in_the_background_put_no_end_off() {
+fn what_is_no_work_of_the_turn_puts_no_end_off() {
     for task in [
-        r#"{"task_id":"b","task_type":"local_bash","description":"a server"}"#,
         r#"{"task_id":"b","task_type":"local_agent","description":"a helper","ambient":true}"#,
+        r#"{"task_id":"b","task_type":"remote_agent","description":"elsewhere","off_host":true}"#,
     ] {
         let lines = [INIT.to_owned(), listed(task), stated("Done.", 3)];
-        assert_eq!(ends(&decode(&lines)), [(Some("Done.".to_owned()), 3)], "{task}");
+        assert_eq!(results(&decode(&lines)), [("turn.ended", said("Done."), Some(3))], "{task}");
     }
     let failed = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"s","usage":{"input_tokens":3,"output_tokens":1}}"#;
     let lines = [INIT.to_owned(), listed(&agent("a")), failed.to_owned()];
-    assert_eq!(ends(&decode(&lines)).len(), 1, "a turn that failed has no more to wait for");
+    let names: Vec<_> = results(&decode(&lines)).into_iter().map(|(name, ..)| name).collect();
+    assert_eq!(names, ["turn.ended"], "a turn that failed has no more to wait for");
 }
