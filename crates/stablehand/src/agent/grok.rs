@@ -1,7 +1,8 @@
 //! Grok CLI.
 //!
 //! It reads a prompt from standard input when it is told that this is the prompt's file. It dies of a
-//! signal at once and leaves its tools behind: the keeper ends them. It would run the hooks that its
+//! signal at once and leaves its tools behind: the keeper ends them. It names its session only when it
+//! is done, so that we choose the id: a run that hangs can be resumed. It would run the hooks that its
 //! user has installed for other agents, and ours among them.
 
 mod manage;
@@ -67,6 +68,7 @@ fn arguments(request: &PlanRequest) -> Vec<OsString> {
 
 /// What is said in the same words at a terminal.
 fn everywhere(args: &mut Vec<OsString>, request: &PlanRequest) {
+    option(args, "--session-id", request.new_session.as_ref().map(|id| &id.0));
     option(args, "--resume", request.resume.as_ref().map(|id| &id.0));
     flag(args, "--continue", request.continue_latest);
     option(args, "--model", request.model.as_ref());

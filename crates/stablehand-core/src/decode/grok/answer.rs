@@ -1,8 +1,9 @@
 //! The text of one answer of the model, and where the model's stream begins it again.
 //!
 //! When the connection to the model breaks, Grok asks again and writes the new answer behind the
-//! broken one, without a marker. A piece that repeats the beginning of the answer is held back
-//! until the repetition is complete (then it is left out) or differs (then it is text like any other).
+//! broken one, without a marker. A piece that repeats the beginning of the answer is held back until
+//! the repetition goes beyond the answer (then it is left out) or differs from it (then it is text like
+//! any other). A whole answer that only repeats itself is no broken one: it is told in the end.
 
 use crate::event::TextRole;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,8 @@ pub(super) struct Answer {
     repeated: usize,
     /// The role's byte of the run in which the repetition is.
     repeated_last: u8,
+    /// How many whole repetitions are held back.
+    copies: usize,
     is_too_long: bool,
     /// How often it was begun again.
     attempts: u64,
@@ -74,6 +77,7 @@ impl Answer {
         if self.repeated == self.told.len() {
             (self.repeated, self.repeated_last) = (0, 0);
             self.begun_again(&mut heard);
+            self.copies = (self.copies + 1).min(KEEP / self.told.len().max(1));
             let new = text.get(of_text..).unwrap_or_default();
             if !new.is_empty() {
                 self.tell(role, new, &mut heard);
@@ -82,9 +86,11 @@ impl Answer {
         heard
     }
 
-    /// The answer is complete: what was held back was no repetition.
+    /// The answer is complete, and what was held back belongs to it.
     pub(super) fn end(&mut self) -> Vec<(TextRole, String)> {
-        let held = self.release();
+        let whole = self.texts(self.told.len());
+        let mut held: Vec<_> = std::iter::repeat_n(whole, self.copies).flatten().collect();
+        held.extend(self.texts(self.repeated));
         self.clear();
         held
     }
@@ -116,6 +122,7 @@ impl Answer {
 
     fn tell(&mut self, role: TextRole, text: &str, heard: &mut Heard) {
         heard.texts.push((role, text.to_owned()));
+        self.copies = 0;
         if self.is_too_long || self.told.len() + text.len() > KEEP {
             self.told.clear();
             self.is_too_long = true;
@@ -126,20 +133,29 @@ impl Answer {
         self.last = tag(role);
     }
 
-    /// Gives back what was held back, as new text of the answer.
+    /// Gives back what was held back of one repetition, as new text of the answer.
     fn release(&mut self) -> Vec<(TextRole, String)> {
-        let held = self.told.get(..self.repeated).unwrap_or_default().to_vec();
+        let held = self.texts(self.repeated);
         (self.repeated, self.repeated_last) = (0, 0);
         let mut heard = Heard::default();
-        let mut rest = held.as_slice();
+        for (role, text) in held {
+            self.tell(role, &text, &mut heard);
+        }
+        heard.texts
+    }
+
+    /// The texts in so many bytes of the answer.
+    fn texts(&self, bytes: usize) -> Vec<(TextRole, String)> {
+        let mut rest = self.told.get(..bytes).unwrap_or_default();
+        let mut texts = Vec::new();
         while let Some((first, behind)) = rest.split_first() {
             let end = behind.iter().position(|byte| *byte >= MESSAGE).unwrap_or(behind.len());
             let (text, after) = behind.split_at(end);
             let role = if *first == REASONING { TextRole::Reasoning } else { TextRole::Message };
-            self.tell(role, &String::from_utf8_lossy(text), &mut heard);
+            texts.push((role, String::from_utf8_lossy(text).into_owned()));
             rest = after;
         }
-        heard.texts
+        texts
     }
 
     /// A piece as it stands behind a run of that role: behind a byte of its own where the role changes.

@@ -291,6 +291,13 @@ fn text_that_only_begins_alike_is_told_whole() {
         &["Oats and hay and more. ", "Oats and ", "carrots."][..],
         &["no ", "no ", "no "],
         &["A message of its own.", "A message"],
+        &[
+            "Oats and hay and oats. ",
+            "Oats and hay ",
+            "and oats. ",
+            "Oats and hay and oats. ",
+            "Oats",
+        ],
     ] {
         let mut lines: Vec<String> = pieces.iter().map(|piece| text(piece)).collect();
         lines.push(end("end_turn"));
