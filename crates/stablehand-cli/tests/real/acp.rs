@@ -13,7 +13,7 @@ use std::time::Duration;
 
 for_main_agents!(hello, shell, by_command, interrupted_in_a_tool, only_plans);
 for_each_of!([claude Claude, gemini Gemini] allowed);
-for_each_of!([claude Claude, gemini Gemini, copilot Copilot, qwen Qwen] denied);
+for_each_of!([claude Claude, gemini Gemini, copilot Copilot, qwen Qwen, grok Grok] denied);
 
 /// It asks about no command that its own sandbox confines, but about files where it may only read.
 #[test]

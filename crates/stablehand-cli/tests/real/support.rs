@@ -12,7 +12,7 @@ macro_rules! for_all_agents {
         crate::support::for_each_of!(
             [
                 claude Claude, codex Codex, gemini Gemini, opencode OpenCode, copilot Copilot,
-                qwen Qwen
+                qwen Qwen, grok Grok
             ]
             $($case),*
         );

@@ -11,8 +11,8 @@ mod tools;
 use super::Depth;
 use super::kit::{self, About, Objects, Stream};
 use crate::event::{
-    EventKind, FailureKind, Item, ItemBody, NoticeLevel, Outcome, TextRole, Todo, TodoStatus,
-    Tokens, TurnEnd, Unrecognized, Usage,
+    EventKind, FailureKind, Item, ItemBody, NoticeLevel, Outcome, TextRole, Todo, Tokens, TurnEnd,
+    Unrecognized, Usage,
 };
 use crate::json::{Object, Value};
 use crate::line::Line;
@@ -232,24 +232,11 @@ impl GrokDecoder {
         let Some(entries) = object.get("entries") else {
             return kit::bad_shape(line, out);
         };
-        let mut is_known = true;
-        let todos = entries.elements().map(|entry| Todo {
+        let todo = |entry: Value<'_>| Todo {
             text: kit::first(entry, &["content"]).unwrap_or_default(),
-            status: match entry.get("status").and_then(Value::raw_str).unwrap_or_default() {
-                b"pending" => TodoStatus::Pending,
-                b"in_progress" => TodoStatus::InProgress,
-                b"completed" => TodoStatus::Completed,
-                b"cancelled" => TodoStatus::Cancelled,
-                _ => {
-                    is_known = false;
-                    TodoStatus::Pending
-                }
-            },
-        });
-        let body = ItemBody::Plan { todos: todos.collect(), text: None };
-        if !is_known {
-            return kit::unrecognized(Unrecognized::UnknownType, line.bytes, out);
-        }
+            status: kit::todo_status(entry),
+        };
+        let body = ItemBody::Plan { todos: entries.elements().map(todo).collect(), text: None };
         self.stream.model_acts(out);
         self.end_answer(depth, out);
         out.push(EventKind::ItemCompleted { item: Item { id: self.stream.ids.next(), body } });

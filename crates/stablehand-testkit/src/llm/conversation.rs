@@ -30,9 +30,11 @@ impl Conversation {
         self.rounds = 0;
     }
 
-    /// Agents ask for titles, routes and summaries besides; these requests have no tools or want JSON.
+    /// Agents ask for titles, routes and summaries besides; these requests have no tools, want JSON, or
+    /// have one tool that the model must call (Grok).
     pub fn is_side_request(&self) -> bool {
-        self.schema.is_some() || self.tools.is_empty()
+        let has_title = |tool: &Declared| tool.name == "session_title";
+        self.schema.is_some() || self.tools.is_empty() || self.tools.iter().any(has_title)
     }
 }
 
@@ -132,6 +134,9 @@ const ADDED: &[&str] = &["<system-reminder>", "<environment_context>", "<session
 /// What Copilot puts in front of a prompt, in the same text.
 const IN_FRONT: (&str, &str) = ("<current_datetime>", "</current_datetime>\n\n");
 
+/// What Grok puts around a prompt, in the same text.
+const AROUND: (&str, &str) = ("<user_query>\n", "\n</user_query>");
+
 /// The user's text among the texts of one message: the last that the agent did not add itself.
 pub(super) fn prompt_among<'t>(texts: impl Iterator<Item = &'t str>) -> Option<String> {
     let is_own = |text: &&str| {
@@ -139,6 +144,8 @@ pub(super) fn prompt_among<'t>(texts: impl Iterator<Item = &'t str>) -> Option<S
         !begin.is_empty() && !ADDED.iter().any(|added| begin.starts_with(added))
     };
     let text = texts.filter(is_own).last()?;
+    let within = text.split_once(AROUND.0).and_then(|(_, it)| it.rsplit_once(AROUND.1));
+    let text = within.map_or(text, |(within, _)| within);
     let behind = text.starts_with(IN_FRONT.0).then(|| text.split_once(IN_FRONT.1)).flatten();
     Some(behind.map_or(text, |(_, behind)| behind).to_owned())
 }

@@ -9,8 +9,15 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
 /// What agents call their shell.
-const SHELLS: &[&str] =
-    &["Bash", "bash", "shell_command", "exec_command", "shell", "run_shell_command"];
+const SHELLS: &[&str] = &[
+    "Bash",
+    "bash",
+    "shell_command",
+    "exec_command",
+    "shell",
+    "run_shell_command",
+    "run_terminal_command",
+];
 
 /// What agents call the tool that writes a file.
 const WRITERS: &[&str] = &["Write", "write", "write_file", "create", "apply_patch"];

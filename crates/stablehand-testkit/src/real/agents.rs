@@ -23,6 +23,8 @@ pub enum RealAgent {
     Copilot,
     /// Qwen Code.
     Qwen,
+    /// Grok CLI.
+    Grok,
 }
 
 /// A program in the tests: how it is prepared, and how its stream differs from the others.
@@ -123,6 +125,12 @@ impl RealAgent {
                 needs_own_node: true,
                 prepare: qwen,
                 behind_prompt: "\n\n",
+                ..MOST
+            },
+            RealAgent::Grok => RealRow {
+                name: "grok",
+                acp: ("grok", " agent --no-leader stdio"),
+                prepare: grok,
                 ..MOST
             },
         }
@@ -233,6 +241,23 @@ fn qwen(home: &Path, base_url: &str) -> Vec<(&'static str, String)> {
         own("OPENAI_BASE_URL", &format!("{base_url}/v1")),
         own("OPENAI_MODEL", "fake-model"),
     ]
+}
+
+/// Without a server of its own to ask for its settings it takes what it has.
+fn grok(home: &Path, base_url: &str) -> Vec<(&'static str, String)> {
+    let config = format!(
+        r#"[models]
+default = "fake"
+[model.fake]
+model = "fake-model"
+base_url = "{base_url}/v1"
+env_key = "FAKE_MODEL_KEY"
+api_backend = "chat_completions"
+context_window = 200000
+"#
+    );
+    write(&home.join(".grok/config.toml"), &config);
+    vec![own("FAKE_MODEL_KEY", "key-0123456789")]
 }
 
 fn write(path: &Path, text: &str) {

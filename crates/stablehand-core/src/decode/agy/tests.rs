@@ -201,7 +201,7 @@ fn a_call_that_fails_says_why() {
     let events = all(&[tool(4, "ERROR", "call_mcp_tool", arguments, error)]);
     let [tool] = tools(&events).try_into().unwrap();
     assert_eq!(tool.input, ToolInput::Mcp { server: "barn".into(), tool: "open".into() });
-    let message = Some("stuck".to_owned());
+    let message = Some("stuck (TOOL_ERROR)".to_owned());
     assert_eq!(tool.outcome, Some(Outcome::Failure { exit_code: None, message }));
 }
 

@@ -85,12 +85,16 @@ pub(super) fn end(tool: &mut Tool, info: Option<Value<'_>>, failed: bool, depth:
 
 /// What an error of a call says: that it was not permitted, or that it failed.
 fn failure(error: Value<'_>) -> Outcome {
-    let words = error.string().or_else(|| first(error, &["message"])).map(cut);
-    let kind = error.get("type").and_then(Value::string).unwrap_or_default().to_lowercase();
-    if kind.contains("denied") || kind.contains("permission") {
-        return Outcome::Denied { reason: words.unwrap_or(kind) };
+    let words = error.string().or_else(|| first(error, &["message"]));
+    let kind = first(error, &["type"]);
+    if kind.as_deref() == Some("PERMISSION_DENIED") {
+        return Outcome::Denied { reason: words.map(cut).unwrap_or_default() };
     }
-    Outcome::Failure { exit_code: None, message: words.or(Some(kind).filter(|it| !it.is_empty())) }
+    let message = match (words, kind) {
+        (Some(words), Some(kind)) => Some(format!("{words} ({kind})")),
+        (words, kind) => words.or(kind),
+    };
+    Outcome::Failure { exit_code: None, message: message.map(cut) }
 }
 
 /// Whether a denied action, as the result names it (`RunCommand`), is one of this tool (`run_command`).

@@ -2,7 +2,7 @@
 
 use super::super::kit::testing::*;
 use super::*;
-use crate::event::{Tool, ToolInput, ToolKind};
+use crate::event::{TodoStatus, Tool, ToolInput, ToolKind};
 use crate::id::SessionId;
 use proptest::prelude::*;
 
@@ -342,7 +342,6 @@ fn a_new_word_is_unrecognized_and_takes_nothing_away() {
         (2, "\"completed\""),
         (2, "\"content\",\"content\""),
         (2, "\"Bash\""),
-        (3, "\"pending\""),
         (4, "\"end\""),
         (4, "\"end_turn\""),
     ] {
