@@ -115,8 +115,6 @@ pub struct RunSpec {
     pub prompt: Vec<u8>,
     /// The prompt is among the arguments, and standard input is closed at once.
     pub prompt_is_argument: bool,
-    /// The id that the agent was told to give its new session.
-    pub session: Option<SessionId>,
     /// A conversation with one process, where the dialect has one.
     pub talk: Option<TalkSpec>,
     /// What becomes of its questions whether it may do something, in a conversation or by hooks.
@@ -228,7 +226,7 @@ pub(crate) fn run(
                     .judging(spec.judges_tools()),
                 commands: Vec::new(),
                 onward: Onward::new(spec.continuations.clone(), spec.dialect, began),
-                facts: Facts { session: spec.session.clone(), ..Facts::default() },
+                facts: Facts::default(),
                 actions: Vec::new(),
                 stop: StopState::new(spec.stages),
                 phase: Phase::Running,

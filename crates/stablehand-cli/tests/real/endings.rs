@@ -36,6 +36,10 @@ fn stalled_then_resumed(real: &Real) {
     let expected = if shows_pieces { "idle_after_text" } else { "first_response" };
     assert_eq!(verdict["verdict"], expected);
     assert_eq!(logs[0].one("run_ended")["outcome"], "hung");
+    if real.agent == RealAgent::Grok {
+        // It names its session when it is done, and not before.
+        return;
+    }
     let session = stalled.session();
     let again = told(real.run("hello").flag("--resume", &session).args(["Again, please."]));
     again.assert_success();

@@ -30,11 +30,9 @@ impl Conversation {
         self.rounds = 0;
     }
 
-    /// Agents ask for titles, routes and summaries besides; these requests have no tools, want JSON, or
-    /// have one tool that the model must call (Grok).
+    /// Agents ask for titles, routes and summaries besides; these requests have no tools or want JSON.
     pub fn is_side_request(&self) -> bool {
-        let has_title = |tool: &Declared| tool.name == "session_title";
-        self.schema.is_some() || self.tools.is_empty() || self.tools.iter().any(has_title)
+        self.schema.is_some() || self.tools.is_empty()
     }
 }
 

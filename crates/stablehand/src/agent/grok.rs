@@ -2,7 +2,7 @@
 //!
 //! It reads a prompt from standard input when it is told that this is the prompt's file. It dies of a
 //! signal at once and leaves its tools behind: the keeper ends them. It names its session only when it
-//! is done, so that we choose the id: a run that hangs can be resumed. It would run the hooks that its
+//! is done, so that a run that hangs cannot be resumed. It would run the hooks that its
 //! user has installed for other agents, and ours among them.
 
 mod manage;
@@ -11,7 +11,6 @@ use super::plan::{EVERYTHING, PromptBy, flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm, push_prompt};
 use super::{AcpForm, Asks, Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
-use stablehand_core::wish::Services;
 use std::ffi::OsString;
 
 /// `acceptEdits` alone still asks about every edit, which nobody can answer in a run of one turn.
@@ -41,9 +40,9 @@ pub(super) static ROW: Row = Row {
         programs: &["grok"],
         arguments: &["agent", "--no-leader", "stdio"],
         logins: &[("XAI_API_KEY", "xai.api_key")],
-        // It sets a dozen variables for each command that its client runs, so that no rule about
-        // commands would allow one. Its own commands it asks about.
-        offers: Services { commands: false, ..EVERYTHING },
+        // It has its client run every command: those that it takes for harmless (`touch`) it would
+        // run by itself without a question.
+        offers: EVERYTHING,
         asks: Asks::Changes,
     }),
     tools: ToolsSeen::BeginningAndEnd,
@@ -68,7 +67,6 @@ fn arguments(request: &PlanRequest) -> Vec<OsString> {
 
 /// What is said in the same words at a terminal.
 fn everywhere(args: &mut Vec<OsString>, request: &PlanRequest) {
-    option(args, "--session-id", request.new_session.as_ref().map(|id| &id.0));
     option(args, "--resume", request.resume.as_ref().map(|id| &id.0));
     flag(args, "--continue", request.continue_latest);
     option(args, "--model", request.model.as_ref());

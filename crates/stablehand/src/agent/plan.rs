@@ -45,8 +45,6 @@ pub struct PlanRequest {
     pub extra: Vec<OsString>,
     /// What is asked, for an agent that takes it as an argument.
     pub prompt: Vec<u8>,
-    /// The id for a new session, for an agent that does not name its session before it is done.
-    pub new_session: Option<SessionId>,
 }
 
 /// How many turns a process takes.
@@ -241,8 +239,6 @@ pub struct Plan {
     pub opening: Option<Opening>,
     /// Whether the prompt is among the arguments, so that standard input has nothing to give.
     pub prompt_is_argument: bool,
-    /// The id that the agent was told to give its session.
-    pub session: Option<SessionId>,
 }
 
 impl Agent {
@@ -282,8 +278,6 @@ impl Agent {
         };
         let env = row.env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
         let cwd = request.workspace.clone().filter(|_| row.workspace == Workspace::StartedThere);
-        let is_told = |id: &SessionId| args.iter().any(|arg| *arg == *id.0);
-        let session = request.new_session.clone().filter(is_told);
         let launch = Launch {
             args: self.lead(&program).into_iter().chain(args).collect(),
             program,
@@ -292,7 +286,7 @@ impl Agent {
             transport: Transport::Pipe,
             release: None,
         };
-        Ok(Plan { launch, dialect, opening, prompt_is_argument, session })
+        Ok(Plan { launch, dialect, opening, prompt_is_argument })
     }
 
     /// Refuses what the agent would misunderstand.

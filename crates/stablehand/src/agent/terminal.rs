@@ -116,7 +116,6 @@ impl Agent {
             dialect: Dialect::Terminal,
             opening: None,
             prompt_is_argument: as_argument,
-            session: None,
         };
         Ok((plan, run))
     }

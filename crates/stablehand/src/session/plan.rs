@@ -152,7 +152,6 @@ impl RunPlan {
             keeper: self.keeper.clone(),
             prompt: prompt.to_vec(),
             prompt_is_argument: false,
-            session: None,
             talk: None,
             approvals: self.approvals.clone(),
             hooks: None,
@@ -209,7 +208,6 @@ impl RunPlan {
             spec.prompt = context::before_bytes(&context, &spec.prompt);
         }
         request.prompt.clone_from(&spec.prompt);
-        request.new_session = new.then(|| SessionId(spec.run.0.clone()));
         let program = start.program.clone();
         let plan = match start.terminal {
             None => start.agent.plan(program, &request)?,
@@ -229,7 +227,6 @@ impl RunPlan {
         spec.dialect = plan.dialect;
         spec.launch = plan.launch;
         spec.prompt_is_argument = plan.prompt_is_argument;
-        spec.session = plan.session;
         spec.exit_codes = start.agent.row().exit_codes;
         spec.talk = plan.opening.map(|opening| TalkSpec {
             opening,

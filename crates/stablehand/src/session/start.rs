@@ -289,7 +289,7 @@ impl SessionSpec {
             ..Runs::new(plan, self.prompt)
         };
         // Refused now rather than on a thread that nobody looks at.
-        runs.spec(&Asked::default())?;
+        runs.spec(&runs.prompt.clone().unwrap_or_default())?;
         Ok(runs)
     }
 

@@ -34,7 +34,9 @@ fn shape(events: &[Value]) -> Vec<String> {
     for event in events.iter().map(|line| &line["event"]) {
         let kind = event["type"].as_str().unwrap();
         let item = event["item"]["kind"].as_str().or(event["role"].as_str());
-        if OPTIONAL.contains(&kind) || item == Some("notice") {
+        // Grok tells what a command prints while it runs.
+        let is_output = kind == "item.delta" && item == Some("tool_output");
+        if OPTIONAL.contains(&kind) || item == Some("notice") || is_output {
             continue;
         }
         let tool = event["item"]["tool_kind"].as_str().unwrap_or_default();
