@@ -38,6 +38,7 @@ pub(super) static ROW: Row = Row {
     // Not through its leader, a daemon that outlives us.
     acp: Some(AcpForm {
         programs: &["grok"],
+        install: None,
         arguments: &["agent", "--no-leader", "stdio"],
         logins: &[("XAI_API_KEY", "xai.api_key")],
         // It has its client run every command: those that it takes for harmless (`touch`) it would

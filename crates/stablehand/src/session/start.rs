@@ -2,7 +2,7 @@
 
 use super::build::{Policy, SessionSpec, StartError, Subject};
 use super::plan::{AgentStart, RunPlan, Start};
-use super::runs::{Asked, Runs};
+use super::runs::Runs;
 use super::{Handle, Session, turns};
 use crate::agent::{Agent, Form, PlanRequest};
 use crate::clock::unix_now;

@@ -68,7 +68,7 @@ fn models(heard: &Heard<'_>) -> Result<Answer, Trouble> {
     let model = |line: &str| {
         let line = line.strip_prefix("* ").or_else(|| line.strip_prefix("- "))?;
         let id = line.split_whitespace().next()?.to_owned();
-        Some(Model { id, name: None, default: line.ends_with("(default)") })
+        Some(Model { id, name: None, default: line.ends_with("(default)"), current: false })
     };
     let models: Vec<_> = lines(&text).filter_map(model).collect();
     if output.exited(0) && !models.is_empty() {

@@ -19,7 +19,7 @@ fn the_login_by_the_first_line_of_the_models() {
 
 #[test]
 fn its_models() {
-    let model = |id: &str, default| Model { id: id.into(), name: None, default };
+    let model = |id: &str, default| Model { id: id.into(), name: None, default, current: false };
     let expected = vec![model("grok-4.6", true), model("grok-4.5", false)];
     assert_eq!(heard(models, &printed(MODELS, "", 0)), Ok(Answer::Models(expected)));
     assert_eq!(heard(models, &printed("", "", 0)), Err(Trouble::Unreadable));
