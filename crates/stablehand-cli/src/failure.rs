@@ -121,6 +121,10 @@ impl From<PlanError> for Failure {
                 "name the session with --resume; `stablehand sessions ls` lists them".to_owned()
             }
             PlanError::UnsafeSession { .. } => "give the id that the agent printed".to_owned(),
+            PlanError::PromptTooLong { .. } => {
+                "write it into a file, and tell the agent to read that file".to_owned()
+            }
+            PlanError::PromptHasZero { .. } => "give the prompt as text".to_owned(),
             _ => return failure,
         };
         Failure { code: USAGE, ..failure }.hint(hint)

@@ -5,12 +5,14 @@
 //! one line at a time and keeps only what pairs beginnings with ends.
 
 mod acp;
+mod agy;
 mod claude;
 mod codex;
 mod copilot;
 mod cursor;
 mod failure;
 mod gemini;
+mod grok;
 mod kit;
 mod opencode;
 mod questions;
@@ -29,12 +31,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 pub use acp::{AcpDecoder, AcpQuestion, AcpRelay, AcpRequest, AcpSpeaker, ClientWord};
+pub use agy::AgyDecoder;
 pub use claude::{ClaudeDecoder, ClaudeSpeaker};
 pub use codex::{CodexAppDecoder, CodexAppSpeaker, CodexDecoder};
 pub use copilot::CopilotDecoder;
 pub use cursor::CursorDecoder;
 pub use failure::failure_of;
 pub use gemini::GeminiDecoder;
+pub use grok::GrokDecoder;
 pub use opencode::OpenCodeDecoder;
 pub use summary::{Summary, Totals};
 pub use terminal::TerminalDecoder;
@@ -231,6 +235,10 @@ dialects! {
     Copilot => copilot::CopilotDialect,
     /// `qwen --output-format stream-json`.
     Qwen => qwen::QwenDialect,
+    /// `grok --output-format streaming-json`.
+    Grok => grok::GrokDialect,
+    /// `agy --output-format stream-json`.
+    Agy => agy::AgyDialect,
     /// The Agent Client Protocol, whoever speaks it.
     Acp => acp::AcpDialect,
     /// Whatever a program draws at a terminal. It has no terminal event: its exit decides.

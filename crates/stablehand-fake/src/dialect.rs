@@ -5,11 +5,13 @@
 //! about time or processes. The shapes are those of recordings of the real programs.
 
 mod acp;
+mod agy;
 mod claude;
 mod codex;
 mod codex_app;
 mod cursor;
 mod gemini;
+mod grok;
 mod opencode;
 mod qwen;
 
@@ -34,6 +36,8 @@ pub const SPOKEN: &[Dialect] = &[
     Dialect::Gemini,
     Dialect::OpenCode,
     Dialect::Qwen,
+    Dialect::Grok,
+    Dialect::Agy,
     Dialect::Acp,
 ];
 
@@ -99,6 +103,8 @@ pub(crate) fn writer(dialect: Dialect) -> Option<Box<dyn Speak>> {
         Dialect::Gemini => Box::new(gemini::Gemini::default()),
         Dialect::OpenCode => Box::new(opencode::OpenCode::default()),
         Dialect::Qwen => Box::new(qwen::Qwen::default()),
+        Dialect::Grok => Box::new(grok::Grok::default()),
+        Dialect::Agy => Box::new(agy::Agy::default()),
         Dialect::Acp => Box::new(acp::Acp::default()),
         _ => return None,
     })
@@ -107,15 +113,17 @@ pub(crate) fn writer(dialect: Dialect) -> Option<Box<dyn Speak>> {
 /// Whether a dialect tells text while it is made.
 pub(crate) fn streams(dialect: Dialect, partial: bool) -> bool {
     match dialect {
-        Dialect::Gemini | Dialect::CodexApp | Dialect::Acp => true,
+        Dialect::Gemini | Dialect::Grok | Dialect::Agy | Dialect::CodexApp | Dialect::Acp => true,
         Dialect::Cursor | Dialect::Claude => partial,
         _ => false,
     }
 }
 
-/// Whether an agent of that dialect can ask somebody else for permission.
+/// Whether an agent of that dialect can need a permission: it asks for one, or denies what it would
+/// have to ask about.
 pub(crate) fn can_ask(dialect: Dialect) -> bool {
-    matches!(dialect, Dialect::Claude | Dialect::CodexApp | Dialect::Acp)
+    let denies = matches!(dialect, Dialect::Grok | Dialect::Agy);
+    denies || matches!(dialect, Dialect::Claude | Dialect::CodexApp | Dialect::Acp)
 }
 
 /// Returns true if the agent of that dialect stays and takes many turns, whatever its arguments.
@@ -132,6 +140,8 @@ pub fn version_line(dialect: Dialect) -> &'static str {
         Dialect::Gemini => "0.61.0",
         Dialect::OpenCode => "1.18.33",
         Dialect::Qwen => "0.24.4",
+        Dialect::Grok => "grok 1.0.41 (fa4e)",
+        Dialect::Agy => "1.2.16",
         Dialect::Acp => "1.0.0",
         _ => "",
     }
@@ -147,6 +157,8 @@ pub fn program(dialect: Dialect) -> &'static str {
         Dialect::OpenCode => "opencode",
         Dialect::Copilot => "copilot",
         Dialect::Qwen => "qwen",
+        Dialect::Grok => "grok",
+        Dialect::Agy => "agy",
         _ => "",
     }
 }

@@ -5,7 +5,7 @@
 //! This crate is such an agent: [`script`] is a text with one step a line, [`perform`] does what it
 //! says with real processes, pipes and signals, [`hooks`] has the rules by which three of the agents run
 //! the hooks of their users, and one small writer per dialect says it in the
-//! agent's own JSON: Cursor, Claude Code, Codex (both protocols), Gemini CLI, OpenCode and Qwen Code. [`scene`]
+//! agent's own JSON: Cursor, Claude Code, Codex (both protocols), Gemini CLI, OpenCode, Qwen Code, Grok CLI and Antigravity CLI. [`scene`]
 //! has ready scripts, [`native`] reads the arguments that a real agent would be given, [`shim`]
 //! writes programs that stand in for the real ones on PATH.
 //!

@@ -83,6 +83,18 @@ fn own_with_value(dialect: Dialect) -> &'static [&'static str] {
             &["--model", "-m", "--cd", "-C", "-c", "-a", "-s", "-p", "-o", "-i"]
         }
         Dialect::OpenCode => &["--session", "-s", "--model", "-m", "--dir", "-f"],
+        Dialect::Grok => &[
+            "--session-id",
+            "--resume",
+            "-r",
+            "--model",
+            "-m",
+            "-p",
+            "--single",
+            "--prompt-file",
+            "--allow",
+        ],
+        Dialect::Agy => &["--conversation", "--model", "-p", "--print-timeout", "--log-file"],
         _ => &["--resume", "-r", "--session-id", "--model", "-m", "--prompt", "-p", "-i", "-o"],
     }
 }
@@ -127,14 +139,20 @@ impl Native {
     }
 
     fn option(&mut self, dialect: Dialect, name: &str, value: Option<String>) {
-        let is_gemini = matches!(dialect, Dialect::Gemini | Dialect::Qwen | Dialect::Copilot);
+        // Elsewhere `-p` is a switch, or something else.
+        let has_prompt = matches!(
+            dialect,
+            Dialect::Gemini | Dialect::Qwen | Dialect::Copilot | Dialect::Grok | Dialect::Agy
+        );
         match name {
             "--resume" | "-r" => self.resume = value,
             "--session" | "-s" if dialect == Dialect::OpenCode => self.resume = value,
+            "--conversation" if dialect == Dialect::Agy => self.resume = value,
+            "--single" if dialect == Dialect::Grok => self.prompt = value,
             "--session-id" => self.session = value,
             "--model" | "-m" => self.model = value,
             "--workspace" | "--cd" | "-C" | "--dir" => self.cwd = value.map(Into::into),
-            "--prompt" | "-p" if is_gemini => self.prompt = value,
+            "--prompt" | "-p" if has_prompt => self.prompt = value,
             "--include-partial-messages" | "--stream-partial-output" => self.partial = true,
             "--thinking" => self.thinking = true,
             "--settings" => self.settings.extend(value),
@@ -186,7 +204,8 @@ pub fn spoken(dialect: Dialect, arguments: &[OsString]) -> Dialect {
         (Dialect::Codex, "app-server") => Dialect::CodexApp,
         (Dialect::Cursor | Dialect::OpenCode, "acp")
         | (Dialect::Gemini | Dialect::Qwen, "--acp")
-        | (Dialect::Qwen, "--experimental-acp") => Dialect::Acp,
+        | (Dialect::Qwen, "--experimental-acp")
+        | (Dialect::Grok, "agent") => Dialect::Acp,
         _ => dialect,
     }
 }
@@ -225,6 +244,11 @@ mod tests {
             (Dialect::Codex, "exec --json --skip-git-repo-check --model m resume s1 feed"),
             (Dialect::Gemini, "--output-format stream-json --resume=s1 --model m --yolo -p feed"),
             (Dialect::OpenCode, "run --format json --session s1 --model m feed"),
+            (
+                Dialect::Grok,
+                "--output-format streaming-json --resume s1 -m m --always-approve -p feed",
+            ),
+            (Dialect::Agy, "--print-timeout 8760h --conversation s1 --model m -p feed"),
         ];
         for (dialect, line) in table {
             let native = read(dialect, line);
@@ -244,6 +268,7 @@ mod tests {
             (Dialect::Cursor, "--print --output-format stream-json"),
             (Dialect::Gemini, "--output-format stream-json --approval-mode yolo"),
             (Dialect::OpenCode, "run --format json"),
+            (Dialect::Grok, "--output-format streaming-json --prompt-file /dev/stdin"),
         ] {
             assert_eq!(read(dialect, line).prompt, None, "{line}");
         }

@@ -149,7 +149,7 @@ pub const SCENES: &[Scene] = &[
     },
     Scene {
         name: "ask",
-        about: "asks for permission to run a command; two-way dialects only",
+        about: "asks for permission to run a command; where nobody can be asked, it is denied",
         script: "init\nprompt\nassistant-before-tool May I run a command?\n\
                  ask c1 30s echo hi\nassistant So be it.\ndone\n",
     },

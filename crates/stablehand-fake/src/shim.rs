@@ -25,6 +25,8 @@ pub const SHIMMED: &[Dialect] = &[
     Dialect::OpenCode,
     Dialect::Qwen,
     Dialect::Copilot,
+    Dialect::Grok,
+    Dialect::Agy,
 ];
 
 /// How every shim begins; whoever finds it knows that the file is ours.

@@ -26,11 +26,13 @@ enum Way {
     Two(Agent, &'static str),
 }
 
-const WAYS: [Way; 8] = [
+const WAYS: [Way; 10] = [
     Way::One(Agent::Cursor, "cursor"),
     Way::One(Agent::Gemini, "gemini"),
     Way::One(Agent::OpenCode, "opencode"),
     Way::One(Agent::Qwen, "qwen"),
+    Way::One(Agent::Grok, "grok"),
+    Way::One(Agent::Agy, "agy"),
     Way::Two(Agent::Claude, "claude"),
     Way::Two(Agent::Codex, "codex-app"),
     Way::Two(Agent::Gemini, "acp"),

@@ -4,6 +4,7 @@
 //! `--dry-run` prints and the keeper carries out. How an agent is *read* is its dialect in
 //! `stablehand_core::decode`.
 
+mod agy;
 mod by_command;
 mod claude;
 mod codex;
@@ -11,6 +12,7 @@ mod copilot;
 mod cursor;
 mod demo;
 mod gemini;
+mod grok;
 mod mcp;
 mod opencode;
 mod plan;
@@ -28,11 +30,13 @@ pub use variables::is_agents_own;
 use crate::hooks::HookForm;
 use crate::keeper::{Launch, Transport};
 use crate::manage::{AgentHomes, Capabilities, Place, Recipes};
+use plan::PromptBy;
 use stablehand_core::Dialect;
 use stablehand_core::event::FailureKind;
 use stablehand_core::hook::Hooks;
 use stablehand_core::mcp::McpTakes;
 use stablehand_core::monitor::Limits;
+use stablehand_core::wish::Services;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -46,9 +50,11 @@ pub struct Row {
     pub programs: &'static [&'static str],
     /// How its output is read.
     pub dialect: Dialect,
-    /// The arguments of a run of one turn; the prompt goes by standard input, which is then closed.
-    /// None speaks nothing but the Agent Client Protocol.
+    /// The arguments of a run of one turn, without the prompt. None speaks nothing but the Agent Client
+    /// Protocol.
     arguments: Option<fn(&PlanRequest) -> Vec<OsString>>,
+    /// How it gets the prompt of such a run.
+    prompt: PromptBy,
     /// Its own words for our modes. An agent without a word for one refuses it.
     modes: &'static [(Mode, &'static [&'static str])],
     /// How it is told where to work.
@@ -115,9 +121,8 @@ pub struct AcpForm {
     arguments: &'static [&'static str],
     /// Its own word for how it logs in, where a variable is set by which it can.
     logins: &'static [(&'static str, &'static str)],
-    /// Whether it can do with a client that reads files for it: one that cannot tell a file which is
-    /// not there from any other failure makes no new ones then.
-    has_files_read: bool,
+    /// What we offer to do for it.
+    offers: Services,
     /// Which tools it asks about.
     asks: Asks,
 }
@@ -210,6 +215,10 @@ agents! {
     Qwen => qwen,
     /// GitHub's Copilot CLI.
     Copilot => copilot,
+    /// Grok CLI.
+    Grok => grok,
+    /// Google's Antigravity CLI.
+    Agy => agy,
     /// The built-in agent, which needs no account.
     Demo => demo,
 }
@@ -421,6 +430,9 @@ mod tests {
             ("opencode", None, Some(Asks::TooLittle)),
             ("qwen", None, Some(Asks::Changes)),
             ("copilot", None, Some(Asks::Changes)),
+            ("grok", None, Some(Asks::Changes)),
+            // It denies what it would have to ask about, and nobody can answer it.
+            ("agy", None, None),
             ("demo", Some(Asks::Everything), None),
             // By its command line: what is known of the program, else nothing.
             ("acp:pony --acp", None, Some(Asks::Unknown)),
@@ -476,6 +488,7 @@ mod tests {
             workspace: Some("/w".into()),
             partial_output: true,
             extra: vec!["--more".into()],
+            prompt: "feed".into(),
             ..PlanRequest::default()
         };
         let table = [
@@ -491,7 +504,21 @@ mod tests {
             ),
             ("gemini", "--output-format stream-json --resume s1 --model m --yolo --more"),
             ("opencode", "run --format json --session s1 --model m --thinking --auto --more"),
-            ("qwen", "--output-format stream-json --resume s1 --model m --yolo --more"),
+            (
+                "qwen",
+                "--output-format stream-json --include-partial-messages --resume s1 --model m \
+                 --yolo --more",
+            ),
+            (
+                "grok",
+                "--output-format streaming-json --prompt-file /dev/stdin --resume s1 --model m \
+                 --always-approve --more",
+            ),
+            (
+                "agy",
+                "--output-format stream-json --print-timeout 8760h --conversation s1 --model m \
+                 --dangerously-skip-permissions --more -p feed",
+            ),
         ];
         for (agent, expected) in table {
             assert_eq!(args(agent, &request).join(" "), expected);
@@ -556,6 +583,10 @@ mod tests {
             ("gemini", Mode::Plan, Some("--approval-mode plan")),
             ("opencode", Mode::Plan, Some("--agent plan")),
             ("qwen", Mode::Edit, Some("--approval-mode auto-edit")),
+            ("grok", Mode::Plan, Some("--permission-mode plan")),
+            ("grok", Mode::Edit, Some("--permission-mode acceptEdits --allow Edit")),
+            ("agy", Mode::Edit, Some("--mode accept-edits")),
+            ("agy", Mode::Ask, None),
             ("demo", Mode::Plan, Some("--mode plan")),
             ("demo", Mode::Edit, None),
         ];
@@ -599,6 +630,8 @@ mod tests {
             ("gemini", "--resume latest"),
             ("opencode", "--continue"),
             ("qwen", "--continue"),
+            ("grok", "--continue"),
+            ("agy", "-c"),
         ];
         for (agent, words) in table {
             let args = args(agent, &request).join(" ");

@@ -113,6 +113,8 @@ pub struct RunSpec {
     /// What the agent gets on its standard input, which is then closed; in a conversation, the
     /// first prompt, where there is one.
     pub prompt: Vec<u8>,
+    /// The prompt is among the arguments, and standard input is closed at once.
+    pub prompt_is_argument: bool,
     /// A conversation with one process, where the dialect has one.
     pub talk: Option<TalkSpec>,
     /// What becomes of its questions whether it may do something, in a conversation or by hooks.
@@ -278,6 +280,7 @@ fn primary_channel(
             let rulings = Rulings::new(&spec.approvals, &spec.run.0);
             (Box::new(Relay::new(client, rulings)), PromptWriter::open(stdin))
         }
+        (None, None) if spec.prompt_is_argument => (Box::new(Pipe), PromptWriter::closed()),
         (None, None) => (Box::new(Pipe), PromptWriter::new(stdin, spec.prompt.clone())),
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! That the same scene has the same shape in all agents is in `fake_agent/shape.rs`.
 
+mod denied;
 mod shape;
 mod two_way;
 
@@ -14,7 +15,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// The dialects that answer one prompt and exit.
-const ONE_WAY: [&str; 6] = ["cursor", "claude", "codex", "gemini", "opencode", "qwen"];
+const ONE_WAY: [&str; 8] =
+    ["cursor", "claude", "codex", "gemini", "opencode", "qwen", "grok", "agy"];
 
 fn place() -> TestEnv {
     TestEnv::new(bins())
@@ -76,6 +78,8 @@ fn failures_have_the_exit_codes_of_the_real_programs() {
         ("gemini", "error-auth", 145),
         ("gemini", "error-rate-limit", 173),
         ("opencode", "error-overloaded", 1),
+        ("grok", "error-auth", 1),
+        ("agy", "error-auth", 1),
     ] {
         fake(&env, dialect, scene).finish().assert_code(code);
     }
@@ -182,7 +186,7 @@ fn shims(env: &TestEnv, scene: &str) -> std::path::PathBuf {
     let folder = env.path("it's a \"bin\" $HOME");
     let run = env.stablehand("fake-agent").flag("--shims", &folder).flag("--scene", scene);
     let written = run.finish().assert_code(0).stdout_text();
-    assert_eq!(written.lines().count(), 7, "{written}");
+    assert_eq!(written.lines().count(), 9, "{written}");
     folder
 }
 

@@ -87,7 +87,9 @@ fn the_table_has_everybody_and_the_json_says_the_same() {
     let all = ask(&env, &["agents", "--json"]).finish();
     let list = json(&all);
     let names: Vec<_> = list.as_array().unwrap().iter().map(|agent| &agent["agent"]).collect();
-    let known = ["cursor", "claude", "codex", "gemini", "opencode", "qwen", "copilot", "demo"];
+    let known = [
+        "cursor", "claude", "codex", "gemini", "opencode", "qwen", "copilot", "grok", "agy", "demo",
+    ];
     assert_eq!(names, known);
     let codex = &list[2];
     assert_eq!(codex["version"], "1.2.3");

@@ -340,3 +340,13 @@ fn recordings_of_opencode_are_judged_again() {
 fn recordings_of_qwen_are_judged_again() {
     judge_all("qwen");
 }
+
+#[test]
+fn recordings_of_grok_are_judged_again() {
+    judge_all("grok");
+}
+
+#[test]
+fn recordings_of_agy_are_judged_again() {
+    judge_all("agy");
+}

@@ -10,11 +10,11 @@ use serde_json::Value;
 use stablehand_testkit::{Finished, Run, TestEnv};
 
 /// The agents that can be talked with, in their own protocol or (after a slash) in another.
-const TWO_WAY: [&str; 6] =
-    ["claude", "codex", "gemini/acp", "opencode/acp", "qwen/acp", "copilot/acp"];
+const TWO_WAY: [&str; 7] =
+    ["claude", "codex", "gemini/acp", "opencode/acp", "qwen/acp", "copilot/acp", "grok/acp"];
 
 /// Those of them that a policy can hold.
-const HELD: [&str; 5] = ["claude", "codex", "gemini/acp", "qwen/acp", "copilot/acp"];
+const HELD: [&str; 6] = ["claude", "codex", "gemini/acp", "qwen/acp", "copilot/acp", "grok/acp"];
 
 fn with_shims() -> TestEnv {
     let env = TestEnv::new(bins());

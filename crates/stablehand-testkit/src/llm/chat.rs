@@ -25,7 +25,17 @@ pub(super) fn read(body: &Value) -> Conversation {
             _ => {}
         }
     }
+    if is_aside(body) {
+        conversation.tools.clear();
+    }
     conversation
+}
+
+/// Whether Grok asks for a title, by a tool that must be called, or for a line about its last turn.
+fn is_aside(body: &Value) -> bool {
+    let last = list(body, "messages").last().map_or("", |message| word(message, "content"));
+    body.pointer("/tool_choice/function").is_some()
+        || last.starts_with("<system-reminder>Write an ultra-short dashboard line")
 }
 
 fn declared(tool: &Value) -> Declared {

@@ -9,11 +9,18 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
 /// What agents call their shell.
-const SHELLS: &[&str] =
-    &["Bash", "bash", "shell_command", "exec_command", "shell", "run_shell_command"];
+const SHELLS: &[&str] = &[
+    "Bash",
+    "bash",
+    "shell_command",
+    "exec_command",
+    "shell",
+    "run_shell_command",
+    "run_terminal_command",
+];
 
 /// What agents call the tool that writes a file.
-const WRITERS: &[&str] = &["Write", "write", "write_file", "apply_patch"];
+const WRITERS: &[&str] = &["Write", "write", "write_file", "create", "apply_patch"];
 
 /// What agents call the tool that starts another agent.
 const DELEGATES: &[&str] = &["Agent", "Task", "task", "invoke_agent", "spawn_agent"];
@@ -108,6 +115,7 @@ fn write_file(path: &str, content: &str, conversation: &Conversation) -> Call {
                 "filePath": path,
                 "path": path,
                 "content": content,
+                "file_text": content,
                 "input": added,
                 "patch": added,
                 "patchText": added,

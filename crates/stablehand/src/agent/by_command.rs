@@ -4,7 +4,7 @@
 //! agent in the table. A row lives as long as the program, like the others; one command line makes one
 //! row, however often it is named.
 
-use super::plan::without_secrets;
+use super::plan::{EVERYTHING, PromptBy, without_secrets};
 use super::{AcpForm, Agent, Asks, Mode, Row, ToolsSeen, Workspace, as_they_are};
 use crate::manage::{Capabilities, Recipe, Recipes};
 use stablehand_core::Dialect;
@@ -73,6 +73,7 @@ fn row_of(words: &[String]) -> Row {
         programs,
         dialect: Dialect::Acp,
         arguments: None,
+        prompt: PromptBy::StandardInput,
         // Said in the protocol, where a mode that confines and is not there ends the matter.
         modes: &[(Mode::Plan, &[]), (Mode::Ask, &[]), (Mode::Edit, &[])],
         workspace: Workspace::StartedThere,
@@ -83,7 +84,7 @@ fn row_of(words: &[String]) -> Row {
             install: None,
             arguments,
             logins: known.map_or(&[], |acp| acp.logins),
-            has_files_read: known.is_none_or(|acp| acp.has_files_read),
+            offers: known.map_or(EVERYTHING, |acp| acp.offers),
             asks: known.map_or(Asks::Unknown, |acp| acp.asks),
         }),
         tools: ToolsSeen::BeginningAndEnd,

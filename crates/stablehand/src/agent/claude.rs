@@ -8,7 +8,7 @@ mod hooks;
 mod manage;
 
 use super::mcp;
-use super::plan::{flag, option, words};
+use super::plan::{EVERYTHING, PromptBy, flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm, push_prompt};
 use super::{AcpForm, Asks, Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
@@ -32,6 +32,7 @@ pub(super) static ROW: Row = Row {
     programs: &["claude"],
     dialect: Dialect::Claude,
     arguments: Some(arguments),
+    prompt: PromptBy::StandardInput,
     modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[
@@ -53,7 +54,7 @@ pub(super) static ROW: Row = Row {
         install: Some("npm install -g @agentclientprotocol/claude-agent-acp"),
         arguments: &[],
         logins: &[],
-        has_files_read: true,
+        offers: EVERYTHING,
         asks: Asks::Changes,
     }),
     tools: ToolsSeen::BeginningAndEnd,

@@ -7,7 +7,7 @@
 mod manage;
 
 use super::mcp;
-use super::plan::{flag, option, words};
+use super::plan::{EVERYTHING, PromptBy, flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm, push_prompt};
 use super::{AcpForm, Asks, Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
@@ -22,6 +22,7 @@ pub(super) static ROW: Row = Row {
     programs: &["codex"],
     dialect: Dialect::Codex,
     arguments: Some(arguments),
+    prompt: PromptBy::StandardInput,
     modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[],
@@ -37,7 +38,7 @@ pub(super) static ROW: Row = Row {
         install: Some("npm install -g @zed-industries/codex-acp"),
         arguments: &[],
         logins: &[("CODEX_API_KEY", "api-key"), ("OPENAI_API_KEY", "api-key")],
-        has_files_read: true,
+        offers: EVERYTHING,
         asks: Asks::ChangesWhenConfined,
     }),
     tools: ToolsSeen::BeginningAndEnd,

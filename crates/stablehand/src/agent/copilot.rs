@@ -5,6 +5,7 @@
 
 mod manage;
 
+use super::plan::{EVERYTHING, PromptBy};
 use super::{AcpForm, Asks, Mode, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
 
@@ -13,6 +14,7 @@ pub(super) static ROW: Row = Row {
     programs: &["copilot"],
     dialect: Dialect::Acp,
     arguments: None,
+    prompt: PromptBy::StandardInput,
     // Said in the protocol.
     modes: &[(Mode::Plan, &[])],
     workspace: Workspace::StartedThere,
@@ -24,7 +26,7 @@ pub(super) static ROW: Row = Row {
         install: None,
         arguments: &["--acp"],
         logins: &[],
-        has_files_read: true,
+        offers: EVERYTHING,
         asks: Asks::Changes,
     }),
     tools: ToolsSeen::BeginningAndEnd,

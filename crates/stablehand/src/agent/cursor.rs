@@ -7,7 +7,7 @@
 mod hooks;
 mod manage;
 
-use super::plan::{flag, option, words};
+use super::plan::{EVERYTHING, PromptBy, flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm, push_prompt};
 use super::{AcpForm, Asks, Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
@@ -27,6 +27,7 @@ pub(super) static ROW: Row = Row {
     programs: PROGRAMS,
     dialect: Dialect::Cursor,
     arguments: Some(arguments),
+    prompt: PromptBy::StandardInput,
     modes: MODES,
     workspace: Workspace::Option(WORKSPACE),
     env: &[],
@@ -36,7 +37,7 @@ pub(super) static ROW: Row = Row {
         install: None,
         arguments: &["acp"],
         logins: &[],
-        has_files_read: true,
+        offers: EVERYTHING,
         asks: Asks::TooLittle,
     }),
     tools: ToolsSeen::BeginningAndEnd,

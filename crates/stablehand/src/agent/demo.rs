@@ -5,7 +5,7 @@
 
 mod manage;
 
-use super::plan::{flag, option, words};
+use super::plan::{PromptBy, flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
 use super::{Asks, Mode, PlanRequest, Row, ToolsSeen, TwoWay, Workspace, as_they_are};
 use stablehand_core::Dialect;
@@ -25,6 +25,7 @@ pub(super) static ROW: Row = Row {
     programs: &[],
     dialect: Dialect::Cursor,
     arguments: Some(arguments),
+    prompt: PromptBy::StandardInput,
     modes: MODES,
     workspace: Workspace::Option(WORKSPACE),
     env: &[],

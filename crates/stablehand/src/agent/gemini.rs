@@ -7,7 +7,7 @@
 mod hooks;
 mod manage;
 
-use super::plan::{flag, option, words};
+use super::plan::{PromptBy, WITHOUT_READING, flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
 use super::{AcpForm, Asks, ExitMeaning, Mode, PlanRequest, Row, ToolsSeen, Workspace};
 use stablehand_core::Dialect;
@@ -24,6 +24,7 @@ pub(super) static ROW: Row = Row {
     programs: &["gemini"],
     dialect: Dialect::Gemini,
     arguments: Some(arguments),
+    prompt: PromptBy::StandardInput,
     modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[("GEMINI_CLI_NO_RELAUNCH", Some("true"))],
@@ -33,7 +34,7 @@ pub(super) static ROW: Row = Row {
         install: None,
         arguments: &["--acp"],
         logins: &[("GEMINI_API_KEY", "gemini-api-key")],
-        has_files_read: false,
+        offers: WITHOUT_READING,
         asks: Asks::Changes,
     }),
     tools: ToolsSeen::BeginningAndEnd,

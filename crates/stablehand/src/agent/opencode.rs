@@ -5,7 +5,7 @@
 
 mod manage;
 
-use super::plan::{flag, option, words};
+use super::plan::{EVERYTHING, PromptBy, flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
 use super::{AcpForm, Asks, Mode, PlanRequest, Row, ToolsSeen, Workspace};
 use stablehand_core::Dialect;
@@ -20,6 +20,7 @@ pub(super) static ROW: Row = Row {
     programs: &["opencode"],
     dialect: Dialect::OpenCode,
     arguments: Some(arguments),
+    prompt: PromptBy::StandardInput,
     modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[("OPENCODE_DISABLE_AUTOUPDATE", Some("1"))],
@@ -29,7 +30,7 @@ pub(super) static ROW: Row = Row {
         install: None,
         arguments: &["acp"],
         logins: &[],
-        has_files_read: true,
+        offers: EVERYTHING,
         asks: Asks::TooLittle,
     }),
     tools: ToolsSeen::AfterTheFact,

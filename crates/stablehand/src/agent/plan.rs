@@ -11,6 +11,7 @@ use stablehand_core::mcp::McpServer;
 use stablehand_core::speak::{Access, Opening};
 use stablehand_core::wish::Services;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -42,12 +43,14 @@ pub struct PlanRequest {
     pub mcp: Vec<McpServer>,
     /// More arguments, as they are.
     pub extra: Vec<OsString>,
+    /// What is asked, for an agent that takes it as an argument.
+    pub prompt: Vec<u8>,
 }
 
 /// How many turns a process takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// One: the prompt by standard input, which is then closed.
+    /// One.
     #[default]
     OneTurn,
     /// Any number: the agent listens, asks for permission, and can be interrupted in mid-turn.
@@ -96,6 +99,39 @@ impl Mode {
     }
 }
 
+/// How an agent gets the prompt of a run of one turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PromptBy {
+    /// By standard input, which is then closed.
+    StandardInput,
+    /// As the value of this option, which comes last; standard input is closed at once.
+    LastOption(&'static str),
+}
+
+/// The system takes no single argument that is longer, with the zero behind it.
+const LONGEST_PROMPT: usize = (128 << 10) - 1;
+
+impl PromptBy {
+    /// Returns the words of the command line that hold the prompt.
+    fn words(self, agent: &'static str, prompt: &[u8]) -> Result<Vec<OsString>, PlanError> {
+        let PromptBy::LastOption(option) = self else { return Ok(Vec::new()) };
+        if prompt.len() > LONGEST_PROMPT {
+            return Err(PlanError::PromptTooLong { agent, bytes: prompt.len() });
+        }
+        if prompt.contains(&0) {
+            return Err(PlanError::PromptHasZero { agent });
+        }
+        Ok(vec![option.into(), OsString::from_vec(prompt.to_vec())])
+    }
+}
+
+/// What most agents are offered in the Agent Client Protocol.
+pub(super) const EVERYTHING: Services = Services { reads: true, writes: true, commands: true };
+
+/// The same for an agent that cannot tell a file which is not there from any other failure: it makes
+/// no new files where its client reads for it.
+pub(super) const WITHOUT_READING: Services = Services { reads: false, ..EVERYTHING };
+
 /// Why an agent cannot be started.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -113,6 +149,20 @@ pub enum PlanError {
     /// It cannot be used at a terminal.
     #[error("{agent} has no interactive form")]
     NoTerminalForm {
+        /// Which agent.
+        agent: &'static str,
+    },
+    /// The prompt is too long for an argument.
+    #[error("{agent} takes its prompt as an argument, and {bytes} bytes are too many for one")]
+    PromptTooLong {
+        /// Which agent.
+        agent: &'static str,
+        /// The length of the prompt.
+        bytes: usize,
+    },
+    /// The prompt cannot be an argument.
+    #[error("{agent} takes its prompt as an argument, and this one has a zero byte in it")]
+    PromptHasZero {
         /// Which agent.
         agent: &'static str,
     },
@@ -187,6 +237,8 @@ pub struct Plan {
     pub dialect: Dialect,
     /// What it is told first, in a conversation.
     pub opening: Option<Opening>,
+    /// Whether the prompt is among the arguments, so that standard input has nothing to give.
+    pub prompt_is_argument: bool,
 }
 
 impl Agent {
@@ -194,10 +246,14 @@ impl Agent {
     pub fn plan(self, program: PathBuf, request: &PlanRequest) -> Result<Plan, PlanError> {
         let row = self.row();
         self.check(request)?;
+        let mut prompt_is_argument = false;
         let (args, dialect, opening) = match request.form {
             Form::OneTurn => {
                 let arguments = row.arguments.ok_or(PlanError::OnlyAcp { agent: row.name })?;
-                (arguments(request), row.dialect, None)
+                let mut args = arguments(request);
+                args.extend(row.prompt.words(row.name, &request.prompt)?);
+                prompt_is_argument = row.prompt != PromptBy::StandardInput;
+                (args, row.dialect, None)
             }
             Form::TwoWay if row.speaks_only_acp() => {
                 return Err(PlanError::OnlyAcp { agent: row.name });
@@ -205,7 +261,7 @@ impl Agent {
             Form::TwoWay => {
                 let way = row.two_way.as_ref().ok_or_else(|| not_two_way(self))?;
                 let opening = match way.dialect {
-                    Dialect::Acp => whole_opening(request, true)?,
+                    Dialect::Acp => whole_opening(request, EVERYTHING)?,
                     _ => opening(request),
                 };
                 ((way.arguments)(request), way.dialect, Some(opening))
@@ -217,7 +273,7 @@ impl Agent {
                 let acp = row.acp.as_ref().ok_or_else(|| no_acp(self))?;
                 let mut args = words(acp.arguments);
                 args.extend(request.extra.iter().cloned());
-                (args, Dialect::Acp, Some(whole_opening(request, acp.has_files_read)?))
+                (args, Dialect::Acp, Some(whole_opening(request, acp.offers)?))
             }
         };
         let env = row.env.iter().map(|(name, value)| (name.into(), value.map(Into::into)));
@@ -230,7 +286,7 @@ impl Agent {
             transport: Transport::Pipe,
             release: None,
         };
-        Ok(Plan { launch, dialect, opening })
+        Ok(Plan { launch, dialect, opening, prompt_is_argument })
     }
 
     /// Refuses what the agent would misunderstand.
@@ -273,7 +329,7 @@ fn opening(request: &PlanRequest) -> Opening {
 }
 
 /// The same for whoever has to be told where to work with every word of the path.
-fn whole_opening(request: &PlanRequest, reads: bool) -> Result<Opening, PlanError> {
+fn whole_opening(request: &PlanRequest, offers: Services) -> Result<Opening, PlanError> {
     let here = request.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
     let whole = std::path::absolute(&here)
         .and_then(|path| path.canonicalize().or(Ok(path)))
@@ -281,7 +337,11 @@ fn whole_opening(request: &PlanRequest, reads: bool) -> Result<Opening, PlanErro
     let opening = opening(request);
     // What may change nothing has nothing changed for it, either.
     let changes = opening.access != Access::ReadOnly;
-    let services = Services { reads, writes: changes, commands: changes };
+    let services = Services {
+        reads: offers.reads,
+        writes: offers.writes && changes,
+        commands: offers.commands && changes,
+    };
     let cwd = whole.into_os_string().into_string();
     let cwd = cwd.map_err(|folder| PlanError::FolderNotText { folder: folder.into() })?;
     Ok(Opening { cwd: Some(cwd), services, ..opening })
@@ -388,4 +448,25 @@ pub fn secret_values<'a>(args: impl IntoIterator<Item = &'a OsString>) -> Vec<St
         values.extend(behind.and_then(|text| text.split_whitespace().last()).map(str::to_owned));
     }
     values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_that_cannot_be_an_argument_is_refused() {
+        let plan = |prompt: Vec<u8>| {
+            let request = PlanRequest { prompt, ..PlanRequest::default() };
+            Agent::by_name("agy").unwrap().plan("x".into(), &request)
+        };
+        let fits = plan(vec![b'x'; LONGEST_PROMPT]).unwrap();
+        assert!(fits.prompt_is_argument);
+        let too_long = plan(vec![b'x'; LONGEST_PROMPT + 1]);
+        assert!(matches!(too_long, Err(PlanError::PromptTooLong { bytes: 131_072, .. })));
+        assert!(matches!(plan(b"a\0b".to_vec()), Err(PlanError::PromptHasZero { .. })));
+        // A prompt with a dash is still the value of the option.
+        let dashed = plan(b"--force".to_vec()).unwrap();
+        assert_eq!(dashed.launch.args[dashed.launch.args.len() - 2..], ["-p", "--force"]);
+    }
 }

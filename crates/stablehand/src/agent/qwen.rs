@@ -2,7 +2,7 @@
 
 mod manage;
 
-use super::plan::{flag, option, words};
+use super::plan::{PromptBy, WITHOUT_READING, flag, option, words};
 use super::terminal::{CTRL_C_TWICE, PromptForm, TerminalForm};
 use super::{AcpForm, Asks, Mode, PlanRequest, Row, ToolsSeen, Workspace, as_they_are};
 use stablehand_core::Dialect;
@@ -16,6 +16,7 @@ pub(super) static ROW: Row = Row {
     programs: &["qwen"],
     dialect: Dialect::Qwen,
     arguments: Some(arguments),
+    prompt: PromptBy::StandardInput,
     modes: MODES,
     workspace: Workspace::StartedThere,
     env: &[],
@@ -24,9 +25,10 @@ pub(super) static ROW: Row = Row {
     acp: Some(AcpForm {
         programs: &["qwen"],
         install: None,
-        arguments: &["--acp"],
+        // Left to itself it has the model judge which actions are safe, and does not ask about those.
+        arguments: &["--acp", "--approval-mode", "default"],
         logins: &[("OPENAI_API_KEY", "openai")],
-        has_files_read: false,
+        offers: WITHOUT_READING,
         asks: Asks::Changes,
     }),
     tools: ToolsSeen::BeginningAndEnd,
@@ -45,6 +47,7 @@ pub(super) static ROW: Row = Row {
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
     let mut args = words(&["--output-format", "stream-json"]);
+    flag(&mut args, "--include-partial-messages", request.partial_output);
     everywhere(&mut args, request);
     args
 }

@@ -111,7 +111,13 @@ impl Agent {
             leave: form.leave,
             ..TerminalRun::default()
         };
-        Ok((Plan { launch, dialect: Dialect::Terminal, opening: None }, run))
+        let plan = Plan {
+            launch,
+            dialect: Dialect::Terminal,
+            opening: None,
+            prompt_is_argument: as_argument,
+        };
+        Ok((plan, run))
     }
 }
 
@@ -159,6 +165,8 @@ mod tests {
             ("gemini", "--resume s1 --model m --yolo --more --prompt-interactive=P"),
             ("qwen", "--resume s1 --model m --yolo --more --prompt-interactive=P"),
             ("opencode", "--session s1 --model m --more --prompt=P"),
+            ("grok", "--resume s1 --model m --always-approve --more P"),
+            ("agy", "--conversation s1 --model m --dangerously-skip-permissions --more P"),
         ];
         for (agent, expected) in table {
             let (args, run) = plan(agent, &request, "P");

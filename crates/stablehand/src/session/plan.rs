@@ -151,6 +151,7 @@ impl RunPlan {
             launch: Launch::default(),
             keeper: self.keeper.clone(),
             prompt: prompt.to_vec(),
+            prompt_is_argument: false,
             talk: None,
             approvals: self.approvals.clone(),
             hooks: None,
@@ -206,6 +207,7 @@ impl RunPlan {
         if let Some(context) = context.take_if(|_| is_asked) {
             spec.prompt = context::before_bytes(&context, &spec.prompt);
         }
+        request.prompt.clone_from(&spec.prompt);
         let program = start.program.clone();
         let plan = match start.terminal {
             None => start.agent.plan(program, &request)?,
@@ -224,6 +226,7 @@ impl RunPlan {
         start.agent.name().clone_into(&mut spec.agent);
         spec.dialect = plan.dialect;
         spec.launch = plan.launch;
+        spec.prompt_is_argument = plan.prompt_is_argument;
         spec.exit_codes = start.agent.row().exit_codes;
         spec.talk = plan.opening.map(|opening| TalkSpec {
             opening,

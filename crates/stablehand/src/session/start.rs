@@ -3,7 +3,7 @@
 use super::build::{Policy, SessionSpec, StartError, Subject};
 use super::outcome::LastWords;
 use super::plan::{AgentStart, RunPlan, Start};
-use super::runs::{Asked, Runs};
+use super::runs::Runs;
 use super::{Handle, Session, turns};
 use crate::agent::{Agent, Form, PlanRequest};
 use crate::clock::unix_now;
@@ -293,7 +293,7 @@ impl SessionSpec {
             ..Runs::new(plan, self.prompt)
         };
         // Refused now rather than on a thread that nobody looks at.
-        runs.spec(&Asked::default())?;
+        runs.spec(&runs.prompt.clone().unwrap_or_default())?;
         Ok(runs)
     }
 

@@ -129,14 +129,27 @@ fn what_only_some_recordings_show_has_their_shape_too() {
     let troubles = "init\nuser feed\nretry 1 server\nerror auth";
     check(Dialect::Claude, "init\nthinking Oats?\nassistant Hay.\nresult Hay.", partial());
     check(Dialect::Claude, COMMON, partial());
-    for dialect in
-        [Dialect::Claude, Dialect::Codex, Dialect::Gemini, Dialect::OpenCode, Dialect::Qwen]
-    {
+    for dialect in [
+        Dialect::Claude,
+        Dialect::Codex,
+        Dialect::Gemini,
+        Dialect::OpenCode,
+        Dialect::Qwen,
+        Dialect::Grok,
+        Dialect::Agy,
+    ] {
         check(dialect, failing, plain());
         check(dialect, troubles, plain());
     }
     let edit = "init\nuser feed\nedit e1 /a\nedit-done e1 /a";
-    for dialect in [Dialect::Cursor, Dialect::Claude, Dialect::Codex, Dialect::Gemini] {
+    for dialect in [
+        Dialect::Cursor,
+        Dialect::Claude,
+        Dialect::Codex,
+        Dialect::Gemini,
+        Dialect::Grok,
+        Dialect::Agy,
+    ] {
         check(dialect, edit, plain());
     }
     check(
@@ -144,6 +157,8 @@ fn what_only_some_recordings_show_has_their_shape_too() {
         "init\nuser feed\nthinking Oats?\ndelta Ha\nretry 1 server\nread r1 /a\nread-done r1 /a\nmcp m1 a b\nmcp-done m1 a b\ntask t1 x\ntask-done t1 x\nplan [x] a",
         plain(),
     );
+    check(Dialect::Grok, "init\nthinking Oats?\nplan [x] a\nassistant Hay.\nresult Hay.", plain());
+    check(Dialect::Agy, "init\nmcp m1 a b\nmcp-done m1 a b\ntask t1 x\ntask-done t1 x", plain());
     check(Dialect::OpenCode, "init\nthinking Oats?\nassistant Hay.\nresult Hay.", plain());
     let asks = Identity { asks: true, ..plain() };
     let ask = "init\nuser feed\nassistant May I?\nask c1 3s make\nresult Done.";
@@ -167,6 +182,8 @@ fn kinds(lines: &[String]) -> Vec<String> {
             word("/message/content/0/type"),
             word("/part/reason"),
             word("/role"),
+            word("/step_update/step_type"),
+            word("/step_update/state"),
         ];
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
     };
@@ -185,6 +202,7 @@ fn a_turn_has_the_lines_of_a_recorded_one_in_the_same_order() {
         (Dialect::Gemini, "shell", Identity::invented()),
         (Dialect::OpenCode, "shell", Identity::invented()),
         (Dialect::Qwen, "shell", Identity::invented()),
+        (Dialect::Agy, "shell", Identity::invented()),
     ];
     for (dialect, name, id) in turns {
         let file = format!("../../fixtures/{}/{name}.ndjson", dialect.name());
