@@ -61,7 +61,6 @@ pub struct AcpDecoder {
     /// The last prompt of ours that was answered.
     answered: u64,
     /// How the turn ends where nothing comes after the program's last report.
-    #[serde(default)]
     trouble: Option<TurnEnd>,
     /// What a client of the agent's asked, where we hear it, and has no answer to.
     overheard: VecDeque<(String, Wish)>,
@@ -396,10 +395,9 @@ impl AcpDecoder {
         }
         if let Some(stop) = stop {
             self.is_live = true;
-            let trouble = self.trouble.take();
-            let end = match end_of(stop) {
-                TurnEnd::Done => trouble.unwrap_or(TurnEnd::Done),
-                end => end,
+            let end = match (end_of(stop), self.trouble.take()) {
+                (TurnEnd::Done, Some(trouble)) => trouble,
+                (end, _) => end,
             };
             if self.overheard.iter().any(|(_, wish)| matches!(wish, Wish::Turn(_))) {
                 // A client may have turns of several sessions on; they are one until the last ends.

@@ -153,7 +153,7 @@ impl GrokDecoder {
         match update.status() {
             Status::Announced => {}
             Status::Running => self.tool_output(id, &update, depth, out),
-            Status::Over => self.tool_ended(id, &update, depth, out),
+            Status::Over => self.tool_ended(&id, &update, depth, out),
             Status::Unknown => {
                 return kit::unrecognized(Unrecognized::UnknownType, line.bytes, out);
             }
@@ -194,17 +194,17 @@ impl GrokDecoder {
 
     fn tool_ended(
         &mut self,
-        call: String,
+        call: &str,
         update: &Update<'_>,
         depth: Depth,
         out: &mut Vec<EventKind>,
     ) {
         self.stream.model_acts(out);
         self.end_answer(depth, out);
-        self.shown.retain(|(shown, _)| *shown != call);
+        self.shown.retain(|(shown, _)| shown != call);
         let stream = &mut self.stream;
-        let begin = || tools::unseen(call.clone());
-        let (item, mut tool) = stream.calls.take_or_begin(&call, &mut stream.ids, out, begin);
+        let begin = || tools::unseen(call.to_owned());
+        let (item, mut tool) = stream.calls.take_or_begin(call, &mut stream.ids, out, begin);
         update.end(&mut tool, depth);
         if let Some(Outcome::Rejected { reason } | Outcome::Denied { reason }) = &tool.outcome {
             self.refused = Some(reason.clone());

@@ -29,17 +29,17 @@ impl Report {
     /// Reads a piece of a message of the agent with that name; nothing where the model wrote it.
     pub(in crate::decode) fn read(agent: &str, piece: Value<'_>) -> Option<Report> {
         let words = piece.raw().strip_prefix(b"\"").filter(|_| agent == NAME)?;
-        let (begin, level) =
-            LEVELS.iter().find(|(begin, _)| words.starts_with(begin.as_bytes()))?;
-        let text = piece.string()?.strip_prefix(begin)?.to_owned();
-        Some(Report { level: *level, text })
+        let is_of = |(begin, _): &&(&str, NoticeLevel)| words.starts_with(begin.as_bytes());
+        let (_, level) = LEVELS.iter().find(is_of)?;
+        Some(Report { level: *level, text: piece.string()? })
     }
 
     /// How the turn ends where nothing comes after this report.
     pub(in crate::decode) fn end(&self) -> Option<TurnEnd> {
-        let last = self.text.rsplit("Last error: ").next().unwrap_or(&self.text);
+        let message = self.text.strip_prefix("Error: ")?;
+        let last = message.rsplit("Last error: ").next().unwrap_or(message);
         let status = last.split(' ').next().and_then(|word| word.parse().ok());
-        (self.level == NoticeLevel::Error).then(|| kit::failed(status, self.text.clone()))
+        Some(kit::failed(status, message.to_owned()))
     }
 }
 
@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn a_report_is_told_from_the_words_of_the_model() {
         let table = [
-            (NAME, r#""Info: Retrying...""#, Some((NoticeLevel::Info, "Retrying..."))),
-            (NAME, r#""Error: 400 no\nhay""#, Some((NoticeLevel::Error, "400 no\nhay"))),
+            (NAME, r#""Info: Again...""#, Some((NoticeLevel::Info, "Info: Again..."))),
+            (NAME, r#""Error: 400 no\nhay""#, Some((NoticeLevel::Error, "Error: 400 no\nhay"))),
             (NAME, r#""Information: hay""#, None),
             (NAME, r#""An Error: hay""#, None),
             (NAME, "7", None),
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn only_an_error_ends_the_turn() {
         let end = |level, text: &str| Report { level, text: text.to_owned() }.end();
-        assert_eq!(end(NoticeLevel::Info, "Retrying..."), None);
+        assert_eq!(end(NoticeLevel::Info, "Info: Again..."), None);
         let table = [
             ("Authentication failed with provider at x (HTTP 401).", FailureKind::Auth),
             ("400 no", FailureKind::BadRequest),
@@ -76,7 +76,7 @@ mod tests {
         ];
         for (text, failure) in table {
             let expected = TurnEnd::Failed { failure, message: text.to_owned() };
-            assert_eq!(end(NoticeLevel::Error, text), Some(expected));
+            assert_eq!(end(NoticeLevel::Error, &format!("Error: {text}")), Some(expected));
         }
     }
 }

@@ -59,12 +59,11 @@ impl Answer {
             let held = (self.repeated, self.repeated_last);
             (self.repeated, self.repeated_last) = (0, 0);
             common = self.repeats(role, text);
-            match common {
-                Some(_) => self.begun_again(&mut heard),
-                None => {
-                    (self.repeated, self.repeated_last) = held;
-                    heard.texts = self.release();
-                }
+            if common.is_some() {
+                self.begun_again(&mut heard);
+            } else {
+                (self.repeated, self.repeated_last) = held;
+                heard.texts = self.release();
             }
         }
         let Some(common) = common else {

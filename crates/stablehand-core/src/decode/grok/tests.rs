@@ -445,7 +445,7 @@ proptest! {
             let mut at = 0;
             while at < end {
                 let next = (at + sizes.next().unwrap()).min(end);
-                lines.push(text(&whole[at..next]));
+                lines.push(text(whole.get(at..next).unwrap()));
                 at = next;
             }
         }
