@@ -18,6 +18,7 @@ mod serve;
 mod speak;
 
 use super::Depth;
+use super::copilot::Report;
 use super::kit::{self, Objects, Stream, failed, first};
 use crate::event::{EventKind, FailureKind, NoticeLevel, TextRole, Todo, Tokens, TurnEnd, Usage};
 use crate::json::{Object, Value};
@@ -59,6 +60,8 @@ pub struct AcpDecoder {
     chunked: Vec<u8>,
     /// The last prompt of ours that was answered.
     answered: u64,
+    /// How the turn ends where nothing comes after the program's last report.
+    trouble: Option<TurnEnd>,
     /// What a client of the agent's asked, where we hear it, and has no answer to.
     overheard: VecDeque<(String, Wish)>,
 }
@@ -200,6 +203,7 @@ impl AcpDecoder {
             b"agent_message" => self.whole(TextRole::Message, update, depth, out),
             b"agent_thought" => self.whole(TextRole::Reasoning, update, depth, out),
             b"tool_call" | b"tool_call_update" => {
+                self.trouble = None;
                 self.stream.model_acts(out);
                 self.stream.close_texts(out);
                 self.calls.of_session(session);
@@ -273,6 +277,12 @@ impl AcpDecoder {
             if !self.stream.in_turn && text.raw().starts_with(b"\"[MODE_UPDATE]") {
                 let text = text.string().unwrap_or_default();
                 return self.stream.notice(NoticeLevel::Info, text, out);
+            }
+            let report = Report::read(&self.agent, text).filter(|_| role == TextRole::Message);
+            self.trouble = report.as_ref().and_then(Report::end);
+            if let Some(Report { level, text }) = report {
+                self.stream.close_texts(out);
+                return self.stream.notice(level, text, out);
             }
             return self.stream.piece(role, text, depth, out);
         }
@@ -385,7 +395,10 @@ impl AcpDecoder {
         }
         if let Some(stop) = stop {
             self.is_live = true;
-            let end = end_of(stop);
+            let end = match (end_of(stop), self.trouble.take()) {
+                (TurnEnd::Done, Some(trouble)) => trouble,
+                (end, _) => end,
+            };
             if self.overheard.iter().any(|(_, wish)| matches!(wish, Wish::Turn(_))) {
                 // A client may have turns of several sessions on; they are one until the last ends.
                 if let Some(Wish::Turn(session)) = wish {

@@ -7,6 +7,7 @@
 
 mod asides;
 mod dialect;
+mod report;
 mod text;
 mod tools;
 
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use text::Streamed;
 
 pub(super) use dialect::CopilotDialect;
+pub(super) use report::Report;
 
 /// Reads Copilot CLI's stream.
 #[derive(Debug, Default, Serialize, Deserialize)]

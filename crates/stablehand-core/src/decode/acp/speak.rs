@@ -462,7 +462,9 @@ fn choose_mode(session: &str, access: Access, result: Value<'_>) -> Option<Step>
             (MODE, &["acceptEdits", "autoEdit", "auto-edit", "workspace-write", "auto"])
         }
         Access::Everything => {
-            (MODE, &["bypassPermissions", "yolo", "full-access", "agent-full-access", "autopilot"])
+            // Not Copilot's `autopilot`: there it goes on by itself, request after request, until the
+            // model calls the task complete. What it asks instead is answered with yes.
+            (MODE, &["bypassPermissions", "yolo", "full-access", "agent-full-access"])
         }
     };
     // Some have them as an option among others.

@@ -483,9 +483,28 @@ fn each_word_waits_for_the_answer_to_the_one_before() {
 }
 
 #[test]
+fn a_failure_that_comes_as_a_message_fails_the_turn() {
+    let hello = r#"{"id":"stablehand-hello","result":{"agentInfo":{"name":"Copilot"}}}"#;
+    let message = |text| chunk("agent_message_chunk", text);
+    let (retry, error) = (message("Info: Retrying..."), message("Error: 401 no"));
+    let stop = stop("end_turn");
+    let events = decode(&[hello, SESSION, &retry, &error, &stop]);
+    let failure = FailureKind::Auth;
+    assert_eq!(ends(&events), [TurnEnd::Failed { failure, message: "401 no".to_owned() }]);
+    assert_eq!(said(&events), "");
+    // What comes after it shows that the program went on.
+    let events = decode(&[hello, SESSION, &error, &message("Hay."), &stop]);
+    assert_eq!((ends(&events), said(&events)), (vec![TurnEnd::Done], "Hay.".to_owned()));
+    let events = decode(&[hello, SESSION, &error, &call(r#""status":"pending""#), &stop]);
+    assert_eq!(ends(&events), [TurnEnd::Done]);
+}
+
+#[test]
 fn a_mode_that_confines_is_needed_and_any_other_is_not() {
     let modes = r#""modes":{"availableModes":[{"id":"build"},{"id":"plan"},{"id":"yolo"}]}"#;
     let option = r#""configOptions":[{"id":"o","category":"mode","options":[{"value":"build"},{"value":"plan"}]}]"#;
+    let copilot =
+        r#""modes":{"availableModes":[{"id":"x#agent"},{"id":"x#plan"},{"id":"x#autopilot"}]}"#;
     let table = [
         (Access::Asked, modes, None),
         (Access::ReadOnly, modes, Some(("stablehand-confine", "session/set_mode", "plan"))),
@@ -497,6 +516,8 @@ fn a_mode_that_confines_is_needed_and_any_other_is_not() {
         (Access::ReadOnly, r#""x":1"#, Some(("stablehand-confine", "session/set_mode", "plan"))),
         (Access::Everything, modes, Some(("stablehand-mode", "session/set_mode", "yolo"))),
         (Access::Everything, option, None),
+        (Access::Everything, copilot, None),
+        (Access::ReadOnly, copilot, Some(("stablehand-confine", "session/set_mode", "x#plan"))),
         (Access::Workspace, modes, None),
     ];
     for (access, result, expected) in table {
