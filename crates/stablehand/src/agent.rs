@@ -491,7 +491,11 @@ mod tests {
             ),
             ("gemini", "--output-format stream-json --resume s1 --model m --yolo --more"),
             ("opencode", "run --format json --session s1 --model m --thinking --auto --more"),
-            ("qwen", "--output-format stream-json --resume s1 --model m --yolo --more"),
+            (
+                "qwen",
+                "--output-format stream-json --include-partial-messages --resume s1 --model m \
+                 --yolo --more",
+            ),
         ];
         for (agent, expected) in table {
             assert_eq!(args(agent, &request).join(" "), expected);
@@ -502,6 +506,8 @@ mod tests {
             args("codex", &PlanRequest::default()).join(" "),
             "exec --json --skip-git-repo-check -"
         );
+        let acp = PlanRequest { form: Form::Acp, ..PlanRequest::default() };
+        assert_eq!(args("qwen", &acp).join(" "), "--acp --approval-mode default");
     }
 
     #[test]

@@ -66,6 +66,7 @@ const NOT_TOLD: &[(&str, &str, &str)] = &[
     ("opencode", "state.input.content", "the path is told; the file holds the content"),
     ("opencode", "state.metadata.output", "the same as the output, but for what was cut"),
     ("opencode", "state.title", "what the call is given is told"),
+    ("qwen", "event.delta.partial_json", "the call is told when it is whole"),
 ];
 
 /// Members whose values are the ids of calls.

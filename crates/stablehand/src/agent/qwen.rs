@@ -24,7 +24,8 @@ pub(super) static ROW: Row = Row {
     acp: Some(AcpForm {
         programs: &["qwen"],
         install: None,
-        arguments: &["--acp"],
+        // Left to itself it has the model judge which actions are safe, and does not ask about those.
+        arguments: &["--acp", "--approval-mode", "default"],
         logins: &[("OPENAI_API_KEY", "openai")],
         has_files_read: false,
         asks: Asks::Changes,
@@ -45,6 +46,7 @@ pub(super) static ROW: Row = Row {
 
 fn arguments(request: &PlanRequest) -> Vec<OsString> {
     let mut args = words(&["--output-format", "stream-json"]);
+    flag(&mut args, "--include-partial-messages", request.partial_output);
     everywhere(&mut args, request);
     args
 }
