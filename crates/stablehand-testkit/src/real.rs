@@ -1,15 +1,18 @@
-//! The real agent programs against the fake model: a home, an environment and a configuration each.
+//! Runs the real agent programs against the fake model, each in a home of its own.
 //!
-//! Owns the one table of what each program must be told so that it talks to the fake model and to
-//! nobody else, and the proof that it could not do otherwise: a network that has a loopback only. The
-//! programs are installed by `tools/real-agents`; the tests are in `stablehand-cli/tests/real`.
+//! Owns the place of a run, and the proof that a program can reach nothing but the fake model: a
+//! network that has a loopback only. What each program is told is in [`agents`]. The programs are
+//! installed by `tools/real-agents`; the tests are in `stablehand-cli/tests/real`.
+
+mod agents;
+
+pub use agents::{RealAgent, RealRow};
 
 use crate::census;
 use crate::env::{Bins, Run, TestEnv};
 use crate::llm::FakeLlm;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::json;
 use stablehand::keeper::KeeperProgram;
 use stablehand::surroundings::KEEPER_ARGUMENT;
 use stablehand::{Agent, Session, SessionSpec, Surroundings};
@@ -27,130 +30,6 @@ const NODE: &str =
 
 /// A machine with two processors and other work starts the slowest program in less than this.
 const DEADLINE: Duration = Duration::from_secs(100);
-
-/// The real programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RealAgent {
-    /// Claude Code.
-    Claude,
-    /// Codex.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-    /// OpenCode.
-    OpenCode,
-}
-
-impl RealAgent {
-    /// Its name for `--agent`, and of its program.
-    pub fn name(self) -> &'static str {
-        match self {
-            RealAgent::Claude => "claude",
-            RealAgent::Codex => "codex",
-            RealAgent::Gemini => "gemini",
-            RealAgent::OpenCode => "opencode",
-        }
-    }
-
-    /// The program that speaks the Agent Client Protocol for it, and its arguments then.
-    fn acp(self) -> (&'static str, &'static str) {
-        match self {
-            RealAgent::Claude => ("claude-agent-acp", ""),
-            RealAgent::Codex => ("codex-acp", ""),
-            RealAgent::Gemini => ("gemini", " --acp"),
-            RealAgent::OpenCode => ("opencode", " acp"),
-        }
-    }
-
-    /// Variables and files so that it asks the model at `base_url`, reports to nobody, never updates
-    /// itself and gives up soon where it can be told to.
-    fn prepare(self, home: &Path, base_url: &str) -> Vec<(&'static str, String)> {
-        let own = |name, value: &str| (name, value.to_owned());
-        match self {
-            RealAgent::Claude => vec![
-                own("ANTHROPIC_BASE_URL", base_url),
-                own("ANTHROPIC_API_KEY", "sk-ant-key-0123456789"),
-                own("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-                own("CLAUDE_CODE_MAX_RETRIES", "2"),
-                // Without it, it refuses to run everything unasked as root.
-                own("IS_SANDBOX", "1"),
-            ],
-            RealAgent::Codex => {
-                write(&home.join(".codex/config.toml"), &codex_config(base_url));
-                vec![own("FAKE_MODEL_KEY", "key-0123456789")]
-            }
-            RealAgent::Gemini => {
-                let settings = json!({
-                    "privacy": {"usageStatisticsEnabled": false},
-                    "general": {"enableAutoUpdate": false},
-                    "telemetry": {"enabled": false},
-                    "security": {"auth": {"selectedType": "gemini-api-key"}},
-                });
-                write(&home.join(".gemini/settings.json"), &settings.to_string());
-                vec![
-                    own("GEMINI_API_KEY", "key-0123456789"),
-                    own("GOOGLE_GEMINI_BASE_URL", base_url),
-                    own("GEMINI_CLI_TRUST_WORKSPACE", "true"),
-                ]
-            }
-            RealAgent::OpenCode => {
-                let config = home.join(".config/opencode/opencode.json");
-                write(&config, &opencode_config(base_url));
-                vec![
-                    own("OPENCODE_DISABLE_MODELS_FETCH", "1"),
-                    own("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
-                    own("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
-                ]
-            }
-        }
-    }
-}
-
-/// Plugins are off because it would ask GitHub for them and wait for the answer before it exits.
-fn codex_config(base_url: &str) -> String {
-    format!(
-        r#"model = "gpt-5.5"
-model_provider = "fake"
-check_for_update_on_startup = false
-[analytics]
-enabled = false
-[features]
-plugins = false
-[model_providers.fake]
-name = "fake"
-base_url = "{base_url}/v1"
-wire_api = "responses"
-env_key = "FAKE_MODEL_KEY"
-request_max_retries = 2
-stream_max_retries = 1
-"#
-    )
-}
-
-fn opencode_config(base_url: &str) -> String {
-    let options = json!({"baseURL": format!("{base_url}/v1"), "apiKey": "key-0123456789"});
-    let limit = json!({"context": 2_000_000, "output": 8192});
-    let provider = json!({
-        "npm": "@ai-sdk/openai-compatible",
-        "name": "Fake",
-        "options": options,
-        "models": {"fake-model": {"name": "Fake model", "limit": limit}},
-    });
-    json!({
-        "autoupdate": false,
-        "share": "disabled",
-        "model": "fake/fake-model",
-        "small_model": "fake/fake-model",
-        "enabled_providers": ["fake"],
-        "provider": {"fake": provider},
-    })
-    .to_string()
-}
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().expect("a folder")).expect("making a folder in the home");
-    fs::write(path, text).expect("writing a configuration");
-}
 
 /// A real program in a place of its own, with a fake model of its own.
 #[derive(Debug)]
@@ -205,7 +84,7 @@ impl Real {
 
     /// The same in the Agent Client Protocol.
     pub fn by_acp(&self, subcommand: &str, scene: &str) -> Run<'_> {
-        let program = self.programs.join(".bin").join(self.agent.acp().0);
+        let program = self.programs.join(".bin").join(self.agent.row().acp.0);
         self.stablehand(subcommand, scene).flag("--agent-bin", program).args(["--acp"])
     }
 
@@ -220,6 +99,11 @@ impl Real {
         self.surrounded(self.env.run(&self.program), scene)
     }
 
+    /// The prompt as the model gets it from the program.
+    pub fn as_sent(&self, prompt: &str) -> String {
+        format!("{prompt}{}", self.agent.row().behind_prompt)
+    }
+
     /// The program.
     pub fn program(&self) -> &Path {
         &self.program
@@ -227,7 +111,7 @@ impl Real {
 
     /// The command line of the program that speaks the Agent Client Protocol, as a shell reads it.
     pub fn acp_command(&self) -> String {
-        let (program, args) = self.agent.acp();
+        let (program, args) = self.agent.row().acp;
         format!("'{}'{args}", self.programs.join(".bin").join(program).display())
     }
 
@@ -235,7 +119,7 @@ impl Real {
     /// the model.
     pub fn acpx(&self, agent: &str, scene: &str) -> Run<'_> {
         let client = self.env.run(&self.programs.join(".bin/acpx")).args(["--agent", agent]);
-        self.with_node(self.surrounded(client, scene))
+        self.surrounded(client, scene).variable("PATH", self.path_with_node())
     }
 
     /// A session of the library with the program, for what the command line has no words for.
@@ -248,30 +132,32 @@ impl Real {
             .keeper(KeeperProgram { program: keeper, args: vec![KEEPER_ARGUMENT.into()] })
             .log_dir(self.env.log_dir())
             .workspace(self.env.work())
-            .env("HOME", self.env.home())
-            .env("TMPDIR", self.env.path("tmp"));
-        for (name, value) in self.agent.prepare(&self.env.home(), &self.llm.base_url(scene)) {
+            .env("HOME", self.env.home());
+        for (name, value) in self.prepare_home(scene) {
             session = session.env(name, value);
         }
         session
     }
 
     fn surrounded<'r>(&self, run: Run<'r>, scene: &str) -> Run<'r> {
-        let tmp = self.env.path("tmp");
-        let mut run = run.variable("TMPDIR", tmp.to_string_lossy()).deadline(DEADLINE);
-        if self.agent == RealAgent::Claude {
-            // What speaks the protocol for it needs a newer node than most machines have.
-            run = self.with_node(run);
-        }
-        for (name, value) in self.agent.prepare(&self.env.home(), &self.llm.base_url(scene)) {
-            run = run.variable(name, value);
-        }
-        run
+        let variables = self.prepare_home(scene).into_iter();
+        variables.fold(run.deadline(DEADLINE), |run, (name, value)| run.variable(name, value))
     }
 
-    fn with_node<'r>(&self, run: Run<'r>) -> Run<'r> {
+    /// Writes the program's settings, and returns the variables that it is started with.
+    fn prepare_home(&self, scene: &str) -> Vec<(&'static str, String)> {
+        let row = self.agent.row();
+        let mut variables = (row.prepare)(&self.env.home(), &self.llm.base_url(scene));
+        variables.push(("TMPDIR", self.env.path("tmp").to_string_lossy().into_owned()));
+        if row.needs_own_node {
+            variables.push(("PATH", self.path_with_node()));
+        }
+        variables
+    }
+
+    fn path_with_node(&self) -> String {
         let path = std::env::var("PATH").unwrap_or_default();
-        run.variable("PATH", format!("{}:{path}", self.programs.join(NODE).display()))
+        format!("{}:{path}", self.programs.join(NODE).display())
     }
 
     /// Every living process of this place: those with the marker in their environment, and those that

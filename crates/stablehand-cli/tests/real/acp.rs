@@ -1,6 +1,6 @@
 //! The real programs, spoken with in the Agent Client Protocol.
 
-use crate::support::{Told, command, for_each_agent, for_each_of, in_a_tool, told, with};
+use crate::support::{Told, command, for_each_of, for_main_agents, in_a_tool, told, with};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use stablehand_core::record::DecisionKind;
@@ -11,8 +11,9 @@ use stablehand_testkit::real::{Real, RealAgent};
 use std::fs;
 use std::time::Duration;
 
-for_each_agent!(hello, shell, by_command, interrupted_in_a_tool, only_plans);
-for_each_of!([claude Claude, gemini Gemini] allowed, denied);
+for_main_agents!(hello, shell, by_command, interrupted_in_a_tool, only_plans);
+for_each_of!([claude Claude, gemini Gemini] allowed);
+for_each_of!([claude Claude, gemini Gemini, copilot Copilot, qwen Qwen] denied);
 
 /// It asks about no command that its own sandbox confines, but about files where it may only read.
 #[test]

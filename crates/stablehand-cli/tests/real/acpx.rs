@@ -1,13 +1,13 @@
 //! A real client of the Agent Client Protocol: `acpx` drives us, and agents through us.
 
-use crate::support::{for_each_agent, with};
+use crate::support::{for_main_agents, with};
 use serde_json::Value;
 use stablehand_testkit::llm::scene::{HELLO, TOOLS_DONE};
 use stablehand_testkit::real::{Real, RealAgent};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-for_each_agent!(is_served);
+for_main_agents!(is_served);
 
 /// Every real agent in its own form, for a real client.
 fn is_served(real: &Real) {

@@ -1,20 +1,13 @@
 //! Runs that are ended by us: by a signal, by a verdict, by our own death. Nobody may be left.
 
-use crate::support::{for_each_agent, in_a_tool, told};
+use crate::support::{for_all_agents, for_main_agents, in_a_tool, told};
 use nix::sys::signal::Signal;
 use stablehand_testkit::llm::scene::{HELLO, TOOLS_DONE};
 use stablehand_testkit::real::{Real, RealAgent};
 use std::time::Duration;
 
-for_each_agent!(
-    background_child,
-    background_agent,
-    interrupted_in_a_tool,
-    killed_in_a_tool,
-    stalled_then_resumed,
-    stalled_then_tried_again,
-    silent_from_the_start
-);
+for_all_agents!(background_child, interrupted_in_a_tool, killed_in_a_tool, stalled_then_resumed);
+for_main_agents!(background_agent, stalled_then_tried_again, silent_from_the_start);
 
 fn interrupted_in_a_tool(real: &Real) {
     let running = in_a_tool(real, real.run("long-tool"));
@@ -39,8 +32,7 @@ fn stalled_then_resumed(real: &Real) {
     stalled.finished.assert_code(2);
     let logs = real.env.logs();
     let verdict = logs[0].one("hang_detected");
-    // Claude Code and Gemini show the text as it is made; the others show it when it is complete.
-    let shows_pieces = matches!(real.agent, RealAgent::Claude | RealAgent::Gemini);
+    let shows_pieces = real.agent.row().shows_pieces;
     let expected = if shows_pieces { "idle_after_text" } else { "first_response" };
     assert_eq!(verdict["verdict"], expected);
     assert_eq!(logs[0].one("run_ended")["outcome"], "hung");
@@ -51,12 +43,12 @@ fn stalled_then_resumed(real: &Real) {
     assert_eq!(again.messages(), [HELLO]);
 }
 
-/// Not even an answer's head comes. OpenCode says nothing at all until one does.
+/// Not even an answer's head comes.
 fn silent_from_the_start(real: &Real) {
     let run = real.run("stall-headers").flag("--idle-timeout", "3s");
     let silent = told(run.flag("--startup-timeout", "35s").args(["Say something."]));
     silent.finished.assert_code(2);
-    let expected = if real.agent == RealAgent::OpenCode { "startup" } else { "first_response" };
+    let expected = if real.agent.row().speaks_first { "first_response" } else { "startup" };
     assert_eq!(real.env.log().one("hang_detected")["verdict"], expected);
     assert!(!real.llm.requests().is_empty());
 }
@@ -80,9 +72,8 @@ fn background_child(real: &Real) {
     let told = told(real.run("background").args(["Start it."]));
     told.assert_success();
     assert_eq!(*told.messages().last().unwrap(), TOOLS_DONE);
-    // Codex ends its child itself; the others leave it to us.
     let leaked = told.one("process.exited")["leaked"].as_u64();
-    assert!(real.agent == RealAgent::Codex || leaked > Some(0), "{leaked:?}");
+    assert!(!real.agent.row().leaves_children || leaked > Some(0), "{leaked:?}");
 }
 
 /// The first agent has answered while the other one works; that is not the end of the run. Only Claude

@@ -5,15 +5,30 @@ use stablehand_testkit::real::{FOLDER_VARIABLE, Real, RealAgent};
 use stablehand_testkit::{Bins, Finished, Run, Running};
 use std::time::{Duration, Instant};
 
-/// One test for each program and each case, so that the runner shows and spreads them.
-macro_rules! for_each_agent {
+/// One test for each program and each case, so that the runner shows and spreads them: what every
+/// agent that we run must do.
+macro_rules! for_all_agents {
+    ($($case:ident),* $(,)?) => {
+        crate::support::for_each_of!(
+            [
+                claude Claude, codex Codex, gemini Gemini, opencode OpenCode, copilot Copilot,
+                qwen Qwen
+            ]
+            $($case),*
+        );
+    };
+}
+pub(crate) use for_all_agents;
+
+/// The same for the four programs that take part in every case: more would take too long.
+macro_rules! for_main_agents {
     ($($case:ident),* $(,)?) => {
         crate::support::for_each_of!(
             [claude Claude, codex Codex, gemini Gemini, opencode OpenCode] $($case),*
         );
     };
 }
-pub(crate) use for_each_agent;
+pub(crate) use for_main_agents;
 
 /// The same for some of the programs.
 macro_rules! for_each_of {

@@ -3,13 +3,13 @@
 //! Claude Code and Codex listen while they work, and are one process for all turns; the others are
 //! started anew for each and resumed.
 
-use crate::support::{Told, for_each_agent, told, with};
+use crate::support::{Told, for_main_agents, told, with};
 use nix::sys::signal::Signal;
 use stablehand_testkit::Run;
 use stablehand_testkit::llm::scene::{HELLO, WRITTEN};
 use stablehand_testkit::real::{Real, RealAgent};
 
-for_each_agent!(many_turns);
+for_main_agents!(many_turns);
 
 fn talk<'r>(real: &'r Real, scene: &str) -> Run<'r> {
     real.stablehand("talk", scene)

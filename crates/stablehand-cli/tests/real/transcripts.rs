@@ -1,6 +1,6 @@
 //! What the real programs wrote down of themselves against what we heard while they ran.
 
-use crate::support::{Told, for_each_agent, told};
+use crate::support::{Told, for_main_agents, told};
 use serde_json::Value;
 use stablehand_core::event::{EventKind, ItemBody};
 use stablehand_store::{Source, Store, each_transcript};
@@ -8,7 +8,7 @@ use stablehand_testkit::llm::scene::TASK_COMMAND;
 use stablehand_testkit::real::{Real, RealAgent};
 use std::path::PathBuf;
 
-for_each_agent!(same_as_the_log, sub_agents, counted_once);
+for_main_agents!(same_as_the_log, sub_agents, counted_once);
 
 /// The scenes, each with its prompt.
 const SCENES: &[(&str, &str)] = &[
@@ -73,6 +73,7 @@ fn source(real: &Real) -> Source {
         RealAgent::Codex => ".codex/sessions",
         RealAgent::Gemini => ".gemini/tmp",
         RealAgent::OpenCode => ".local/share/opencode",
+        other => panic!("we read no transcripts of {other:?}"),
     };
     Source { agent: real.agent.name().to_owned(), folder: real.env.home().join(folder) }
 }

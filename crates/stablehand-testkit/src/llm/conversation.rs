@@ -129,13 +129,18 @@ pub(super) fn word<'v>(value: &'v Value, name: &str) -> &'v str {
 /// What agents put around a prompt as texts of their own begins like this.
 const ADDED: &[&str] = &["<system-reminder>", "<environment_context>", "<session_context>"];
 
+/// What Copilot puts in front of a prompt, in the same text.
+const IN_FRONT: (&str, &str) = ("<current_datetime>", "</current_datetime>\n\n");
+
 /// The user's text among the texts of one message: the last that the agent did not add itself.
 pub(super) fn prompt_among<'t>(texts: impl Iterator<Item = &'t str>) -> Option<String> {
     let is_own = |text: &&str| {
         let begin = text.trim_start();
         !begin.is_empty() && !ADDED.iter().any(|added| begin.starts_with(added))
     };
-    texts.filter(is_own).last().map(str::to_owned)
+    let text = texts.filter(is_own).last()?;
+    let behind = text.starts_with(IN_FRONT.0).then(|| text.split_once(IN_FRONT.1)).flatten();
+    Some(behind.map_or(text, |(_, behind)| behind).to_owned())
 }
 
 /// The text of a message whose content is a string or a list of parts with `text`.

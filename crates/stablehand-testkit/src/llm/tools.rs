@@ -13,7 +13,7 @@ const SHELLS: &[&str] =
     &["Bash", "bash", "shell_command", "exec_command", "shell", "run_shell_command"];
 
 /// What agents call the tool that writes a file.
-const WRITERS: &[&str] = &["Write", "write", "write_file", "apply_patch"];
+const WRITERS: &[&str] = &["Write", "write", "write_file", "create", "apply_patch"];
 
 /// What agents call the tool that starts another agent.
 const DELEGATES: &[&str] = &["Agent", "Task", "task", "invoke_agent", "spawn_agent"];
@@ -98,6 +98,7 @@ fn write_file(path: &str, content: &str, conversation: &Conversation) -> Call {
                 "filePath": path,
                 "path": path,
                 "content": content,
+                "file_text": content,
                 "input": added,
                 "patch": added,
                 "patchText": added,
