@@ -74,7 +74,7 @@ impl Speak for Agy {
             Act::ToolBegins(call) => {
                 let number = self.next();
                 self.open.push((call.id.clone(), number));
-                tell(tool(number, "ACTIVE", call, voice, object! {}), said);
+                tell(tool(number, "ACTIVE", call, voice, &object! {}), said);
             }
             Act::ToolEnds(call, ending) => self.call_ends(call, ending, voice, said),
             Act::Plan(todos) => {
@@ -144,7 +144,7 @@ impl Agy {
             }
             _ => ("DONE", object! {}),
         };
-        tell(tool(number, state, call, voice, more), said);
+        tell(tool(number, state, call, voice, &more), said);
     }
 
     fn end(&mut self, text: Option<&str>, voice: &Voice, said: &mut Said) {
@@ -189,9 +189,9 @@ fn tell(step: Json, said: &mut Said) {
 }
 
 /// A step of a tool; `more` is what its end adds.
-fn tool(number: u64, state: &str, call: &Call, voice: &Voice, more: Json) -> Json {
+fn tool(number: u64, state: &str, call: &Call, voice: &Voice, more: &Json) -> Json {
     let (name, parameters) = given(call);
-    let info = object! { "name": name, "parameters": parameters }.joined(&more);
+    let info = object! { "name": name, "parameters": parameters }.joined(more);
     let kind = if name == "subagent" { "subagent" } else { "tool" };
     let step = numbered(number, state, kind, voice);
     let step = if kind == "tool" { step.with("tool_name", name) } else { step };
