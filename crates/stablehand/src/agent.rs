@@ -529,6 +529,8 @@ mod tests {
             args("codex", &PlanRequest::default()).join(" "),
             "exec --json --skip-git-repo-check -"
         );
+        let acp = PlanRequest { form: Form::Acp, ..PlanRequest::default() };
+        assert_eq!(args("qwen", &acp).join(" "), "--acp --approval-mode default");
     }
 
     #[test]

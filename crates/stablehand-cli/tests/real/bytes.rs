@@ -7,8 +7,8 @@ use stablehand_testkit::llm::scene::{HELLO, UNICODE, long_text};
 use stablehand_testkit::real::Real;
 use std::time::{Duration, Instant};
 
-for_all_agents!(unicode, prompt_like_an_option, slow_reader);
-for_main_agents!(prompt_of_a_megabyte, own_stream);
+for_all_agents!(unicode, slow_reader);
+for_main_agents!(prompt_like_an_option, prompt_of_a_megabyte, own_stream);
 
 /// Not a byte more or less; the message is short because the prompt need not be.
 #[track_caller]
