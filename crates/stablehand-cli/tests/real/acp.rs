@@ -13,7 +13,7 @@ use std::time::Duration;
 
 for_main_agents!(hello, shell, by_command, interrupted_in_a_tool, only_plans);
 for_each_of!([claude Claude, gemini Gemini] allowed);
-for_each_of!([claude Claude, gemini Gemini, copilot Copilot, qwen Qwen, grok Grok] denied);
+for_each_of!([claude Claude, gemini Gemini, copilot Copilot, qwen Qwen] denied);
 
 /// It asks about no command that its own sandbox confines, but about files where it may only read.
 #[test]
@@ -180,6 +180,25 @@ fn denied(real: &Real) {
     let (done, answers) = chores(real, rules);
     assert_eq!(done, [false, real.agent == RealAgent::Claude]);
     assert_eq!(answers.first().map(String::as_str), Some("deny"));
+}
+
+/// It has its client run its commands, and asks about none that it takes for harmless: we refuse the
+/// command, and its call is then one that it made unasked.
+#[test]
+fn grok_has_a_denied_command_refused() {
+    with(RealAgent::Grok, |real| {
+        let file = real.env.path("rules.toml");
+        let rules = "[policy]\ndefault = \"allow\"\n[[policy.rule]]\n\
+                     command = \"touch mucked-out\"\naction = \"deny\"\n";
+        fs::write(&file, rules).unwrap();
+        let run = real.by_acp("run", "chores").flag("--policy", file);
+        let prompt = format!("Do the chores in {}", real.env.work().display());
+        told(run.args([prompt.as_str()])).finished.assert_code(1);
+        assert!(CHORES.iter().all(|chore| !is_done(real, chore)));
+        let log = real.env.log();
+        assert_eq!(log.all("approval_resolved")[0]["choice"], "deny");
+        assert!(log.has("tool_not_asked"), "{:?}", log.names());
+    });
 }
 
 /// A mode that confines it is set before anything is asked: in the words of modes, or as an option.
