@@ -65,6 +65,8 @@ fn what_is_odd_in_the_stream_is_a_warning_and_a_call_is_news() {
         read-done r1 hay.txt
         read r2 oats.txt
         read-done r2 oats.txt
+        mcp m1 barn count
+        mcp-done m1 barn count
         shell-done c9 0 10ms make hay
         result Fed.
     "#);
@@ -76,7 +78,7 @@ fn what_is_odd_in_the_stream_is_a_warning_and_a_call_is_news() {
         assert_eq!(level_of(&log, message), "WARN", "{message}");
     }
     let classes: Vec<_> = log.all("tool_call_undeclared").iter().map(|it| &it["class"]).collect();
-    assert_eq!(classes, ["local", "execute"], "once for each class");
+    assert_eq!(classes, ["local", "mcp"], "once for each class");
     assert_eq!(log.one("tool_call_unstarted")["call_id"], "c9");
     assert!(run.stderr.contains("no JSON at all"), "{}", run.stderr);
 }

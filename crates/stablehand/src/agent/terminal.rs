@@ -161,7 +161,10 @@ mod tests {
         let table = [
             ("cursor", "--resume s1 --force --model m --workspace /w --more P"),
             ("claude", "--resume s1 --model m --dangerously-skip-permissions --more P"),
-            ("codex", "--model m --dangerously-bypass-approvals-and-sandbox --more resume s1 P"),
+            (
+                "codex",
+                "--no-daemon --model m --dangerously-bypass-approvals-and-sandbox --more resume s1 P",
+            ),
             ("gemini", "--resume s1 --model m --yolo --more --prompt-interactive=P"),
             ("qwen", "--resume s1 --model m --yolo --more --prompt-interactive=P"),
             ("opencode", "--session s1 --model m --more --prompt=P"),
@@ -181,9 +184,10 @@ mod tests {
     #[test]
     fn a_prompt_with_a_dash_is_no_option_and_a_long_one_is_typed() {
         let plain = PlanRequest::default();
-        for agent in ["cursor", "claude", "codex"] {
+        for agent in ["cursor", "claude"] {
             assert_eq!(plan(agent, &plain, "-v").0, "-- -v", "{agent}");
         }
+        assert_eq!(plan("codex", &plain, "-v").0, "--no-daemon -- -v");
         assert_eq!(plan("gemini", &plain, "-v").0, "--prompt-interactive=-v");
         let (args, run) = plan("claude", &plain, &"x".repeat(LONGEST_ARGUMENT + 1));
         assert_eq!((args.as_str(), run.type_prompt), ("", Some(ENTER)));
