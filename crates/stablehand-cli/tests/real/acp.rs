@@ -1,6 +1,8 @@
 //! The real programs, spoken with in the Agent Client Protocol.
 
-use crate::support::{Told, command, for_each_of, for_main_agents, in_a_tool, told, with};
+use crate::support::{
+    Told, command, for_each_of, for_main_agents, for_quick_agents, in_a_tool, told, with,
+};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use stablehand_core::record::DecisionKind;
@@ -11,7 +13,8 @@ use stablehand_testkit::real::{Real, RealAgent};
 use std::fs;
 use std::time::Duration;
 
-for_main_agents!(hello, shell, by_command, interrupted_in_a_tool, only_plans);
+for_main_agents!(hello, shell, interrupted_in_a_tool);
+for_quick_agents!(by_command, only_plans);
 for_each_of!([claude Claude, gemini Gemini] allowed);
 for_each_of!([claude Claude, gemini Gemini, copilot Copilot, qwen Qwen] denied);
 
@@ -194,9 +197,11 @@ fn grok_has_a_denied_command_refused() {
         let run = real.by_acp("run", "chores").flag("--policy", file);
         let prompt = format!("Do the chores in {}", real.env.work().display());
         told(run.args([prompt.as_str()])).finished.assert_code(1);
-        assert!(CHORES.iter().all(|chore| !is_done(real, chore)));
+        // The other one is allowed, and may be done before the run is stopped.
+        assert!(!is_done(real, CHORES[0]));
         let log = real.env.log();
-        assert_eq!(log.all("approval_resolved")[0]["choice"], "deny");
+        let answers = log.all("approval_resolved");
+        assert!(answers.iter().any(|answer| answer["choice"] == "deny"), "{answers:?}");
         assert!(log.has("tool_not_asked"), "{:?}", log.names());
     });
 }

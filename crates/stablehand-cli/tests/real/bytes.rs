@@ -1,14 +1,14 @@
 //! What goes in and comes out, byte for byte: difficult prompts, long ones, and the agent's own stream.
 
-use crate::support::{Told, for_all_agents, for_main_agents, told};
+use crate::support::{Told, for_main_agents, for_quick_agents, told};
 use stablehand::Agent;
 use stablehand_testkit::llm::echo_of;
 use stablehand_testkit::llm::scene::{HELLO, UNICODE, long_text};
 use stablehand_testkit::real::Real;
 use std::time::{Duration, Instant};
 
-for_all_agents!(unicode, slow_reader);
-for_main_agents!(prompt_like_an_option, prompt_of_a_megabyte, own_stream);
+for_main_agents!(unicode, slow_reader, prompt_like_an_option);
+for_quick_agents!(prompt_of_a_megabyte, own_stream);
 
 /// Not a byte more or less; the message is short because the prompt need not be.
 #[track_caller]

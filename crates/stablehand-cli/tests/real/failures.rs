@@ -1,11 +1,12 @@
 //! A model service that refuses, breaks or comes back.
 
-use crate::support::{Told, for_all_agents, for_main_agents, told};
+use crate::support::{Told, for_all_agents, for_main_agents, for_quick_agents, told};
 use stablehand_testkit::llm::scene::HELLO;
 use stablehand_testkit::real::{Real, RealAgent};
 
 for_all_agents!(no_such_key);
-for_main_agents!(bad_request, too_many_requests, internal_error, flaky, cut);
+for_main_agents!(bad_request, too_many_requests, internal_error, flaky);
+for_quick_agents!(cut);
 
 /// The run failed, and the agent says why.
 #[track_caller]

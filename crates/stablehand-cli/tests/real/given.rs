@@ -1,14 +1,15 @@
 //! What a face gives an agent beyond words: the real programs show images to their model and start
 //! the servers of tools that a session has.
 
-use crate::support::for_main_agents;
+use crate::support::{for_main_agents, for_quick_agents};
 use stablehand::agent::Form;
 use stablehand::session::SessionSpec;
 use stablehand_core::mcp::{McpServer, McpTransport};
 use stablehand_core::speak::{Image, Prompt};
 use stablehand_testkit::real::{Real, RealAgent};
 
-for_main_agents!(an_image, a_server);
+for_main_agents!(a_server);
+for_quick_agents!(an_image);
 
 /// One pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

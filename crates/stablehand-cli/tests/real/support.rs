@@ -20,7 +20,15 @@ macro_rules! for_all_agents {
 }
 pub(crate) use for_all_agents;
 
-/// The same for the four programs that take part in every case: more would take too long.
+/// The same for the three programs that start soon, where a fourth would show nothing new.
+macro_rules! for_quick_agents {
+    ($($case:ident),* $(,)?) => {
+        crate::support::for_each_of!([claude Claude, codex Codex, gemini Gemini] $($case),*);
+    };
+}
+pub(crate) use for_quick_agents;
+
+/// The same for the four programs that take part in most cases: more would take too long.
 macro_rules! for_main_agents {
     ($($case:ident),* $(,)?) => {
         crate::support::for_each_of!(

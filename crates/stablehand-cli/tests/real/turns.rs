@@ -1,14 +1,15 @@
 //! Turns in which nothing goes wrong with the model: text, tools, files, sessions.
 
-use crate::support::{command, for_all_agents, for_main_agents, told};
+use crate::support::{command, for_all_agents, for_main_agents, for_quick_agents, told};
 use serde_json::{Value, json};
 use stablehand_testkit::llm::scene::{
     FAILING_COMMAND, HELLO, PARALLEL_COMMANDS, SHELL_COMMAND, THOUGHT, TOOLS_DONE, WRITTEN,
 };
 use stablehand_testkit::real::Real;
 
-for_all_agents!(hello, shell, failing_tool, write_file, resume);
-for_main_agents!(thinking, parallel, bad_tool);
+for_all_agents!(hello, shell, resume);
+for_main_agents!(failing_tool, write_file, bad_tool);
+for_quick_agents!(thinking, parallel);
 
 fn hello(real: &Real) {
     let told = told(real.run("hello").args(["Say hello."]));
