@@ -50,9 +50,9 @@ pub enum OutcomeClass {
     Success,
     /// The call was made and failed.
     Failure,
-    /// Somebody or something did not let the call be made, or cancelled it.
+    /// A person, a rule or the agent itself refused the call, or cancelled it.
     Refusal,
-    /// Nobody can tell.
+    /// The agent does not say.
     Unknown,
 }
 

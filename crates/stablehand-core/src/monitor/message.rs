@@ -113,8 +113,8 @@ pub enum Action {
     /// We give up; given once.
     Verdict(Box<Judgement>),
     /// A result came while background tasks were open; none is open any more, and the agent did not
-    /// go on: that result was the last one of the turn. Whoever reads the stream has its decoder say
-    /// so ([`crate::decode::Decode::finish`]).
+    /// go on: that result was the last one of the turn. The driver and
+    /// the replay have their decoders say so ([`crate::decode::Decode::finish`]).
     ResultStands,
     /// The terminal event came and the process is still there: stop the tree. The outcome stays
     /// what the agent said.

@@ -59,7 +59,7 @@ fn arguments(request: &PlanRequest) -> Vec<OsString> {
     args
 }
 
-/// What is said in the same words at a terminal.
+/// The arguments that are the same at a terminal.
 fn everywhere(args: &mut Vec<OsString>, request: &PlanRequest) {
     option(args, "--conversation", request.resume.as_ref().map(|id| &id.0));
     flag(args, "-c", request.continue_latest);

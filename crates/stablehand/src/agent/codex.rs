@@ -64,7 +64,7 @@ fn arguments(request: &PlanRequest) -> Vec<OsString> {
     args
 }
 
-/// What is said in the same words at a terminal.
+/// The arguments that are the same at a terminal.
 fn everywhere(args: &mut Vec<OsString>, request: &PlanRequest) {
     option(args, "--model", request.model.as_ref());
     args.extend(request.mode_words(MODES));

@@ -93,7 +93,7 @@ fn arguments(request: &PlanRequest) -> Vec<OsString> {
     args
 }
 
-/// What is said in the same words at a terminal.
+/// The arguments that are the same at a terminal.
 fn everywhere(args: &mut Vec<OsString>, request: &PlanRequest) {
     option(args, "--resume", request.resume.as_ref().map(|id| &id.0));
     option(args, "--resume", request.continue_latest.then_some("latest"));

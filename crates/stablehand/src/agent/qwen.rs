@@ -52,7 +52,7 @@ fn arguments(request: &PlanRequest) -> Vec<OsString> {
     args
 }
 
-/// What is said in the same words at a terminal.
+/// The arguments that are the same at a terminal.
 fn everywhere(args: &mut Vec<OsString>, request: &PlanRequest) {
     option(args, "--resume", request.resume.as_ref().map(|id| &id.0));
     flag(args, "--continue", request.continue_latest);

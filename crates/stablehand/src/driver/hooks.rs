@@ -200,7 +200,7 @@ impl HookServer {
                 self.asks(driver, hooks, call, about, now);
             }
             Role::SessionStart | Role::Prompt if is_stopping(driver) => {
-                // What it begins now nobody would see to the end.
+                // The run is being stopped and would not see the end of what begins now.
                 let reason = format!("denied: {STOPPING}");
                 self.reply(driver, hooks, call, &Reply::Deny { reason });
             }
@@ -253,7 +253,7 @@ impl HookServer {
             return self.reply(driver, hooks, call, &Reply::Nothing);
         }
         if is_stopping(driver) {
-            // What it begins now nobody would see to the end.
+            // The run is being stopped and would not see the end of what begins now.
             return self.reply(
                 driver,
                 hooks,

@@ -2,7 +2,7 @@
 //! without a timeout.
 //!
 //! Makes the warnings of a run and bounds their number; decides nothing. Agents that tell of a tool
-//! only when it is over would be warned of all the time, so a run has this where somebody asks for it.
+//! only when it is over would be warned of all the time, so a run has this only on request.
 
 use super::notes::word;
 use stablehand_core::event::{EventKind, ItemBody, OpenTool, ToolClass, Unrecognized};

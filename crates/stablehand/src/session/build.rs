@@ -463,7 +463,7 @@ impl SessionSpec {
 
     /// Puts warnings on record for lines that are no JSON, for completions of calls that never began and
     /// for tools that declare no timeout. Agents that tell of a tool only when it is over would be
-    /// warned of all the time, so it is off where nobody asks for it.
+    /// warned of all the time, so it is off by default.
     pub fn stream_warnings(mut self, wanted: bool) -> Self {
         self.stream_warnings = wanted;
         self
@@ -488,7 +488,7 @@ impl SessionSpec {
         self
     }
 
-    /// How much of one tool's output subscribers get; 50 KiB where nobody says otherwise. What is cut
+    /// How much of one tool's output subscribers get; 50 KiB by default. What is cut
     /// has its whole size in [`Tool::output_bytes`](stablehand_core::event::Tool::output_bytes), and is
     /// put on record once a run. The log has all of it.
     pub fn max_output(mut self, most: MaxOutput) -> Self {

@@ -13,7 +13,7 @@ use crate::json::Value;
 pub(super) enum Told {
     Nothing,
     Notice(NoticeLevel, String),
-    /// A request is made again: which attempt it is, and what is said about it.
+    /// A request is made again: which attempt it is, and what the agent says about it.
     Retry {
         attempt: u64,
         detail: Option<String>,
