@@ -1,7 +1,7 @@
 //! Runs the real agent programs against the fake model, each in a home of its own.
 //!
 //! Owns the place of a run, and the proof that a program can reach nothing but the fake model: a
-//! network that has a loopback only. What each program is told is in [`agents`]. The programs are
+//! network that has a loopback only. What each program is told is in `real/agents.rs`. The programs are
 //! installed by `tools/real-agents`; the tests are in `stablehand-cli/tests/real`.
 
 mod agents;

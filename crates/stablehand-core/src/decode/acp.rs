@@ -161,7 +161,9 @@ impl AcpDecoder {
                 out.push(EventKind::resolved(id_text(id), "withdrawn", "agent"));
             }
             // A question that was put elsewhere is settled.
-            b"elicitation/complete" => self.stream.last_type.join(method, b""),
+            b"elicitation/complete" | b"auth/status_update" => {
+                self.stream.last_type.join(method, b"");
+            }
             // Extensions have names of their own, and what they say is nobody's business but theirs.
             _ if method.starts_with(b"_") => self.stream.last_type.join(method, b""),
             _ => self.stream.unknown(method, line, out),

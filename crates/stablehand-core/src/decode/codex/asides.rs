@@ -66,6 +66,7 @@ const QUIET: &[&str] = &[
     "thread/realtime/started",
     "thread/realtime/transcript/delta",
     "thread/realtime/transcript/done",
+    "thread/section/changed",
     "thread/settings/updated",
     "thread/status/changed",
     "thread/unarchived",
