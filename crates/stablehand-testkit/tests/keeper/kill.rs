@@ -121,7 +121,7 @@ fn what_outlives_the_agent_is_named_and_ended() {
     }
 }
 
-/// A daemon of somebody else's may work for our agent. It is not ours, and neither are its workers,
+/// A daemon of another program may work for our agent. It is not ours, and neither are its workers,
 /// although these carry the environment of its first caller; a daemon of the agent's is.
 #[test]
 fn a_daemon_born_in_the_run_is_ended_and_named_and_an_older_one_is_left_alone() {

@@ -16,7 +16,7 @@ fn a_cancel_stops_the_turn_and_its_processes() {
         editor.cancel(&session);
         let done = editor.answer(prompt);
         assert_eq!(done["result"]["stopReason"], "cancelled", "{agent}: {done}");
-        // Nobody knows what came of its tool, so it is shown as no success.
+        // The agent does not say how its tool ended, so it is shown as no success.
         let ends = editor.updates("tool_call_update");
         assert!(ends.iter().all(|end| end["status"] != "completed"), "{agent}: {ends:?}");
         editor.leave().assert_code(0);
