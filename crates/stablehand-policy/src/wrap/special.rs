@@ -101,7 +101,6 @@ const GIT_SETTINGS: &[&str] = &[
     "user.name",
     "user.email",
     "core.quotepath",
-    "core.pager=cat",
     "core.autocrlf",
     "core.abbrev",
     "log.",
@@ -120,7 +119,6 @@ const GIT_SETTINGS: &[&str] = &[
     "fetch.prune",
     "gc.auto",
     "safe.directory",
-    "a=",
 ];
 
 /// What such a command runs; none if it is not one of them.
