@@ -62,9 +62,10 @@ pub(crate) fn inner(command: &Simple) -> Vec<Inner> {
     found
 }
 
-/// The roles of a wrapper's words up to the command that it runs; none if it is no wrapper.
+/// The roles of a wrapper's words up to the command that it runs; none if it is no wrapper, or one
+/// only by a subcommand.
 pub(crate) fn roles(base: &str, args: &[Word]) -> Option<Vec<Role>> {
-    let wrapper = table::of(base).next()?;
+    let wrapper = table::of(base).next().filter(|wrapper| wrapper.subs.is_empty())?;
     Some(options::read(wrapper.options, Order::First, args).roles)
 }
 

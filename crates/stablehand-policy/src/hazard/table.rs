@@ -481,7 +481,7 @@ pub(super) const PROGRAMS: &[Row] = &[
         operands: Operands::AfterDashes,
     },
     row(
-        "pip pip3",
+        "pip pip3 uv",
         &[
             "-qvU -r: -c: --quiet --verbose --upgrade --user --requirement= --constraint= --no-deps --no-cache-dir --pre --dry-run \
         --outdated --format= --disable-pip-version-check --no-input --progress-bar= --break-system-packages",
