@@ -27,6 +27,8 @@ pub(super) struct Row {
 #[derive(Clone, Copy)]
 enum Operands {
     Any,
+    /// Every word is text, also one that looks like an option.
+    Text,
     /// The first few; the next one is written to.
     AtMost(usize),
     /// Those for which it returns true.
@@ -185,6 +187,9 @@ fn by_role(role: Role, operand: Option<&'static str>) -> Option<&'static str> {
 }
 
 fn by_row(row: &Row, args: &[Word]) -> Vec<Option<&'static str>> {
+    if matches!(row.operands, Operands::Text) {
+        return vec![None; args.len()];
+    }
     let reading = options::read(row.options, row.order, args);
     let mut operands = 0;
     let mut ended = false;
@@ -220,7 +225,7 @@ fn of_operand(
     ended: bool,
 ) -> Option<&'static str> {
     let fine = match operands {
-        Operands::Any | Operands::Test => true,
+        Operands::Any | Operands::Text | Operands::Test => true,
         Operands::AtMost(most) => count <= most,
         Operands::If(fits) => fits(text),
         Operands::WithOption(names) => reading.has(names),

@@ -222,6 +222,7 @@ pub(super) const PROGRAMS: &[Row] = &[
         Operands::If(|text| text == "status"),
         &["--static --pretty --transient --no-pager --json="],
     ),
+    with("echo", Operands::Text, &[]),
     row("sleep", &["--help --version"]),
     row("true false pwd", &["-LP --logical --physical", HELP]),
     row(
