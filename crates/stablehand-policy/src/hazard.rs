@@ -1,23 +1,58 @@
-//! Options that make a harmless command run another one, or write where nobody looks.
+//! Words that a wildcard of a rule does not cover: they must stand in the pattern themselves.
 //!
-//! A wildcard in a pattern does not cover them; they must stand in the pattern themselves. The table
-//! errs on the side of asking: a letter counts wherever it stands in a cluster of short options, and
-//! a long option also when it is cut short. The programs of `sed` and `awk` are `program`'s.
+//! For a program in the tables (`table`, `git`, `net`, and the wrappers of `wrap`) these are all
+//! options but those that are known to be harmless, and operands that make it run or write something.
+//! For any other program they are the options of [`COMMON`]. docs/policy.md says so to users.
 
+mod git;
+pub(crate) mod net;
 mod program;
+mod table;
 
+use super::options::{self, Order, Reading, Role};
 use super::shell::{Simple, Word};
 use super::wrap;
 
-/// Commands, what they are told to do first (or empty), and the options that `*` does not cover.
-///
-/// `-x` is a letter in any cluster, `-word` that word, `--word` a long option, `word*` a beginning,
-/// and `*` every argument.
-type Row = (&'static [&'static str], &'static str, &'static [&'static str]);
+/// A program, or a command of `git`.
+pub(super) struct Row {
+    /// Its names, with blanks between them.
+    names: &'static str,
+    /// Lists in the notation of `options`.
+    options: &'static [&'static str],
+    order: Order,
+    operands: Operands,
+}
+
+/// Which operands a wildcard covers.
+#[derive(Clone, Copy)]
+enum Operands {
+    Any,
+    /// Every word is text, also one that looks like an option.
+    Text,
+    /// The first few; the next one is written to.
+    AtMost(usize),
+    /// Those for which it returns true.
+    If(fn(&str) -> bool),
+    /// All, where one of these options stands.
+    WithOption(&'static [&'static str]),
+    /// A script, which is no device; the words behind it are the script's own.
+    Script,
+    /// All; the words behind `--` are another program's.
+    AfterDashes,
+    /// Operands of `test`.
+    Test,
+    /// The first may be letters of options: `tar xf a`.
+    Tar,
+    Sed,
+    Awk,
+}
 
 const RUNS: &str = "can make it run another command or write a file";
+const UNKNOWN: &str = "is an option that is not known to be harmless";
+const SHELL_ONLY: &str = "is known to the shell alone";
+const PROGRAM: &str = "is a program that it runs";
 
-/// Of any command.
+/// Options that are a hazard for programs that are in no table, also when they are cut short.
 const COMMON: &[&str] = &[
     "--exec",
     "--exec-batch",
@@ -52,328 +87,6 @@ const COMMON: &[&str] = &[
     "--exec-prefix",
 ];
 
-const TABLE: &[Row] = &[
-    (
-        &["git"],
-        "",
-        &[
-            "--git-dir",
-            "--work-tree",
-            "--namespace",
-            "--super-prefix",
-            "--ext-diff",
-            "--textconv",
-            "--extcmd",
-            "--open-files-in-pager",
-            "--template",
-            "--separate-git-dir",
-            "--file",
-            "--tool",
-            "--no-index",
-            "--reference",
-            "-O",
-            "ext::*",
-            "--gpg-sign",
-            "--hooks",
-            "--receive-pack",
-        ],
-    ),
-    (
-        &["git"],
-        "branch",
-        &[
-            // `--list` can be taken back, and then the words behind it are new branches.
-            "--no-l*",
-            "-m",
-            "-M",
-            "-c",
-            "-C",
-            "-d",
-            "-D",
-            "-f",
-            "-u",
-            "-t",
-            "--move",
-            "--copy",
-            "--delete",
-            "--force",
-            "--track",
-            "--set-upstream-to",
-            "--unset-upstream",
-            "--edit-description",
-            "--create-reflog",
-        ],
-    ),
-    (
-        &["git"],
-        "tag",
-        &[
-            "--no-l*",
-            "-a",
-            "-s",
-            "-u",
-            "-f",
-            "-d",
-            "-m",
-            "-F",
-            "-e",
-            "--annotate",
-            "--sign",
-            "--local-user",
-            "--force",
-            "--delete",
-            "--message",
-            "--edit",
-            "--create-reflog",
-            "--trailer",
-        ],
-    ),
-    (&["git"], "clone", &["-u", "-c", "--recurse-submodules"]),
-    (&["git"], "rebase", &["-x", "-i", "--interactive"]),
-    (&["git"], "difftool", &["*"]),
-    (&["git"], "mergetool", &["*"]),
-    (&["git"], "bisect", &["run"]),
-    (&["git"], "submodule", &["foreach"]),
-    (&["git"], "config", &["*"]),
-    (&["git"], "filter-branch", &["*"]),
-    (&["git"], "archive", &["-o", "--remote"]),
-    (&["git"], "format-patch", &["-o"]),
-    (
-        &["find", "gfind"],
-        "",
-        &[
-            "-exec",
-            "-execdir",
-            "-ok",
-            "-okdir",
-            "-delete",
-            "-fprint",
-            "-fprint0",
-            "-fprintf",
-            "-fls",
-            "-files0-from",
-        ],
-    ),
-    (&["fd", "fdfind"], "", &["-x", "-X"]),
-    (&["rg", "ripgrep"], "", &["--pre", "--hostname-bin", "--search-zip", "-z"]),
-    (&["file"], "", &["-C", "-m", "--compile", "--magic-file"]),
-    (&["tree"], "", &["-o", "-R"]),
-    (
-        &["tar", "gtar", "bsdtar"],
-        "",
-        &[
-            "-I",
-            "-F",
-            "--info-script",
-            "--new-volume-script",
-            "-C",
-            "--rmt-command",
-            "-P",
-            "--absolute-names",
-            "--transform",
-        ],
-    ),
-    (&["zip"], "", &["-T", "--unzip-command", "-TT"]),
-    (&["unzip"], "", &["-d", "-o"]),
-    (&["rsync"], "", &["-e", "-M", "--remote-option", "--daemon", "--delete"]),
-    (&["ssh", "scp", "sftp"], "", &["-o", "-F", "-J", "-S", "-D", "-L", "-R", "-w", "-E", "-i"]),
-    (
-        &["curl"],
-        "",
-        &[
-            "-o",
-            "-O",
-            "-K",
-            "-T",
-            "-F",
-            "-d",
-            "-x",
-            "-D",
-            "-c",
-            "-u",
-            "--proxy",
-            "--preproxy",
-            "--resolve",
-            "--connect-to",
-            "--upload-file",
-            "--data*",
-            "--form*",
-            "--remote-name*",
-            "--dump-header",
-            "--cookie-jar",
-            "--trace*",
-            "--stderr",
-            "--engine",
-            "--libcurl",
-            "--unix-socket",
-            "--next",
-            "--json",
-            "--netrc*",
-            "--create-dirs",
-            "--url-query",
-            "--doh-url",
-            "--etag-save",
-            "--hsts",
-            "--alt-svc",
-            "@*",
-            "file:*",
-        ],
-    ),
-    (
-        &["wget"],
-        "",
-        &[
-            "-O",
-            "-o",
-            "-a",
-            "-P",
-            "-i",
-            "-e",
-            "--post*",
-            "--body*",
-            "--use-askpass",
-            "--execute",
-            "--directory-prefix",
-            "--append-output",
-            "--input-file",
-            "--method",
-            "--warc*",
-            "--save*",
-        ],
-    ),
-    (&["sort", "gsort"], "", &["-o", "-T", "--temporary-directory"]),
-    (&["man"], "", &["-P", "-H", "-C", "-M", "-l", "--html", "--preprocessor", "-p", "-T"]),
-    (&["less", "more", "most"], "", &["+*", "-o", "-O", "-k", "-K", "--lesskey*"]),
-    (&["vi", "vim", "nvim", "ex", "view", "ed", "emacs", "nano", "pico"], "", &["*"]),
-    (&["env", "genv"], "", &["-S", "--split-string"]),
-    (&["xargs", "gxargs"], "", &["-a", "-I", "-J", "-i", "--replace", "--arg-file"]),
-    (
-        &[
-            "perl",
-            "ruby",
-            "lua",
-            "luajit",
-            "php",
-            "tclsh",
-            "wish",
-            "osascript",
-            "jshell",
-            "ghci",
-            "irb",
-            "gdb",
-            "lldb",
-            "expect",
-        ],
-        "",
-        &["-*"],
-    ),
-    (&["python", "python2", "python3", "pypy", "pypy3"], "", &["-c", "-m", "-i", "-"]),
-    (
-        &["node", "nodejs", "deno", "bun"],
-        "",
-        &[
-            "-e",
-            "-p",
-            "-r",
-            "-i",
-            "--print",
-            "--import",
-            "--loader",
-            "--experimental-loader",
-            "--inspect*",
-            "--env-file",
-            "eval",
-            "x",
-        ],
-    ),
-    (
-        &["make", "gmake", "ninja"],
-        "",
-        &["-f", "-C", "-I", "--file", "--makefile", "--directory", "--include-dir", "*=*"],
-    ),
-    (&["cargo"], "", &["+*", "-Z", "-C", "--manifest-path"]),
-    (
-        &["go"],
-        "",
-        &[
-            "-exec",
-            "-toolexec",
-            "-overlay",
-            "-modfile",
-            "-vettool",
-            "-o",
-            "-exec=*",
-            "-toolexec=*",
-            "-vettool=*",
-        ],
-    ),
-    (
-        &["npm", "pnpm", "yarn"],
-        "",
-        &[
-            "--script-shell",
-            "--prefix",
-            "-C",
-            "--dir",
-            "--cwd",
-            "--node-options",
-            "--userconfig",
-            "--globalconfig",
-        ],
-    ),
-    (
-        &["docker", "podman", "nerdctl"],
-        "",
-        &[
-            "-v",
-            "--volume",
-            "--mount",
-            "--privileged",
-            "--pid",
-            "--network",
-            "-H",
-            "--host",
-            "--cap-add",
-            "--device",
-            "--security-opt",
-        ],
-    ),
-    (&["printf"], "", &["-v"]),
-    (&["test"], "", &["-v", "-R"]),
-    (&["kubectl"], "", &["--kubeconfig", "exec", "--server"]),
-    (&["date", "hostname", "hostnamectl"], "", &["-s", "--set", "-F", "--file"]),
-    (&["sysctl"], "", &["-w", "-p"]),
-    (&["openssl"], "", &["-out", "-engine", "-provider", "-config"]),
-    (&["jq", "yq"], "", &["-i", "--inplace"]),
-    (
-        &["pip", "pip3", "uv"],
-        "",
-        &["--index-url", "--extra-index-url", "-i", "-e", "--target", "-t"],
-    ),
-    (&["psql", "sqlite3", "mysql"], "", &["-c", "-cmd", "-f", "-o", "-init", "-e", "-L"]),
-    (
-        &[
-            "eval",
-            "source",
-            ".",
-            "alias",
-            "hash",
-            "enable",
-            "bind",
-            "complete",
-            "mapfile",
-            "readarray",
-            "exec",
-            "let",
-            "set",
-            "shopt",
-            "trap",
-        ],
-        "",
-        &["*"],
-    ),
-];
-
 /// Builtins that evaluate names of variables, and with them the subscripts of arrays.
 pub(super) const EVALUATES: &[&str] = &[
     "test",
@@ -393,97 +106,168 @@ pub(super) const EVALUATES: &[&str] = &[
     "wait",
 ];
 
-/// Why the word at this place is not covered by a wildcard, if it is not.
-pub(crate) fn of(command: &Simple, at: usize) -> Option<&'static str> {
-    let base = command.base()?;
+/// For each word of a command, why a wildcard does not cover it, if it does not.
+pub(crate) fn of(command: &Simple) -> Vec<Option<&'static str>> {
+    let mut found: Vec<Option<&'static str>> = vec![None; command.words.len()];
+    let Some(base) = command.base() else { return vec![Some(SHELL_ONLY); command.words.len()] };
     let base = base.as_str();
-    let word = command.words.get(at)?;
-    if at == 0 {
-        return None;
+    let args = command.words.get(1..).unwrap_or_default();
+    let judged = if wrap::is_shell(base) {
+        vec![Some("is run by a shell"); args.len()]
+    } else if table::NOTHING.contains(&base) {
+        vec![Some(RUNS); args.len()]
+    } else if base == "git" {
+        of_git(args)
+    } else if let Some(row) = lookup(table::PROGRAMS, base) {
+        by_row(row, args)
+    } else if let Some(roles) = wrap::roles(base, args) {
+        // The command that it runs is judged by itself.
+        let role = |at: usize| roles.get(at).map_or(Role::Operand, |role| *role);
+        (0..args.len()).map(|at| by_role(role(at), None)).collect()
+    } else {
+        args.iter().map(foreign).collect()
+    };
+    for (at, (slot, why)) in found.iter_mut().skip(1).zip(judged).enumerate() {
+        let word = args.get(at);
+        let text = word.and_then(Word::text);
+        let evaluated =
+            EVALUATES.contains(&base) && text.is_some_and(|text| text.contains(['[', '`', '$']));
+        *slot = match text {
+            None => Some(SHELL_ONLY),
+            Some(_) if evaluated => Some("may have a command in an array subscript"),
+            Some(_) => why,
+        };
     }
-    if wrap::is_shell(base) {
-        return Some("is run by a shell");
-    }
-    let Some(text) = word.text() else { return Some("is known to the shell alone") };
-    if COMMON.iter().any(|spec| is(spec, text)) {
-        return Some(RUNS);
-    }
-    if base == "git" && matches!(first_letters(text), Some(letters) if letters.contains(['c', 'C']))
-    {
-        // Before the subcommand these are the repository's configuration and folder.
-        let before = command.words.get(1..at).unwrap_or_default();
-        if before.iter().all(|word| word.beginning().starts_with('-')) {
-            return Some(RUNS);
-        }
-    }
-    let has =
-        |sub: &str| sub.is_empty() || command.words.iter().any(|word| word.text() == Some(sub));
-    let rows = TABLE.iter().filter(|(names, sub, _)| names.contains(&base) && has(sub));
-    if rows.flat_map(|(_, _, specs)| specs.iter()).any(|spec| is(spec, text)) {
-        return Some(RUNS);
-    }
-    if EVALUATES.contains(&base) && text.contains(['[', '`', '$']) {
-        return Some("may have a command in an array subscript");
-    }
-    program::of(base, &command.words, at)
+    found
 }
 
 /// Why the command as a whole is not covered by `name *`, if it is not: without arguments an
-/// interpreter runs what comes from its input.
+/// interpreter runs its input.
 pub(crate) fn bare(command: &Simple) -> Option<&'static str> {
-    const INTERPRETERS: &[&str] = &[
-        "python",
-        "python2",
-        "python3",
-        "pypy",
-        "pypy3",
-        "node",
-        "nodejs",
-        "perl",
-        "ruby",
-        "lua",
-        "php",
-        "deno",
-        "bun",
-        "psql",
-        "sqlite3",
-        "mysql",
-        "tclsh",
-        "irb",
-        "osascript",
-    ];
     let base = command.base()?;
     let operand = |word: &Word| !word.beginning().starts_with('-');
     let none = !command.words.iter().skip(1).any(operand);
-    let runs = INTERPRETERS.contains(&base.as_str()) || wrap::is_shell(&base);
-    (none && runs).then_some("it runs what comes from its input")
+    let interpreter =
+        lookup(table::PROGRAMS, &base).is_some_and(|row| matches!(row.operands, Operands::Script));
+    (none && (interpreter || wrap::is_shell(&base))).then_some("it runs what comes from its input")
 }
 
-fn first_letters(text: &str) -> Option<&str> {
-    text.strip_prefix('-').filter(|rest| !rest.starts_with('-') && !rest.is_empty())
+fn lookup(rows: &'static [Row], name: &str) -> Option<&'static Row> {
+    rows.iter().find(|row| row.names.split(' ').any(|known| known == name))
 }
 
-fn is(spec: &str, text: &str) -> bool {
-    if spec == "*" {
-        return true;
+/// Options before the command are `git`'s; what follows is the command's.
+fn of_git(args: &[Word]) -> Vec<Option<&'static str>> {
+    let global = options::read(git::GLOBAL, Order::First, args);
+    let mut judged: Vec<_> = global.roles.iter().map(|role| by_role(*role, None)).collect();
+    let Some(at) = global.operands().next() else {
+        judged.resize(args.len(), Some(UNKNOWN));
+        return judged;
+    };
+    let name = args.get(at).and_then(Word::text).unwrap_or_default();
+    let rest = args.get(at + 1..).unwrap_or_default();
+    if let Some(row) = lookup(git::COMMANDS, name) {
+        judged.extend(by_row(row, rest));
+    } else {
+        // An alias, a program `git-NAME`, or a command that is not in the table.
+        judged.pop();
+        judged.resize(args.len(), Some(RUNS));
     }
-    if spec == "*=*" {
-        return !text.starts_with('-') && text.contains('=');
+    judged
+}
+
+fn by_role(role: Role, operand: Option<&'static str>) -> Option<&'static str> {
+    match role {
+        Role::Option | Role::End => None,
+        Role::Hazard => Some(RUNS),
+        Role::Unknown => Some(UNKNOWN),
+        Role::Hole => Some(SHELL_ONLY),
+        Role::Operand => operand,
     }
-    if spec.strip_suffix('*').is_some_and(|beginning| text.starts_with(beginning)) {
-        return true;
+}
+
+fn by_row(row: &Row, args: &[Word]) -> Vec<Option<&'static str>> {
+    if matches!(row.operands, Operands::Text) {
+        return vec![None; args.len()];
     }
-    if let Some(long) = spec.strip_prefix("--") {
-        // One letter is enough where no other option begins with it: `sort --o=x`.
-        return text.strip_prefix("--").is_some_and(|given| {
-            let given = given.split('=').next().unwrap_or(given);
-            !given.is_empty() && long.starts_with(given)
-        });
+    let reading = options::read(row.options, row.order, args);
+    let mut operands = 0;
+    let mut ended = false;
+    let mut judged = Vec::with_capacity(args.len());
+    for (at, word) in args.iter().enumerate() {
+        let text = word.text().unwrap_or_default();
+        let why = match reading.roles.get(at) {
+            // The first operand was the last word that was read.
+            None if matches!(row.operands, Operands::Script) => foreign(word),
+            None => None,
+            Some(Role::Operand) => {
+                operands += 1;
+                of_operand(row.operands, &reading, at, operands, text, ended)
+            }
+            Some(role) => {
+                ended |= *role == Role::End;
+                let program = program_in(row.operands, &reading, at);
+                by_role(*role, None).or(program)
+            }
+        };
+        judged.push(why);
     }
-    match first_letters(spec) {
-        Some(letter) if letter.chars().count() == 1 => {
-            first_letters(text).is_some_and(|letters| letters.contains(letter))
+    judged
+}
+
+/// Why an operand is not covered; `count` is its number among the operands.
+fn of_operand(
+    operands: Operands,
+    reading: &Reading,
+    at: usize,
+    count: usize,
+    text: &str,
+    ended: bool,
+) -> Option<&'static str> {
+    let fine = match operands {
+        Operands::Any | Operands::Text | Operands::Test => true,
+        Operands::AtMost(most) => count <= most,
+        Operands::If(fits) => fits(text),
+        Operands::WithOption(names) => reading.has(names),
+        Operands::Script => !is_input(text),
+        Operands::AfterDashes => !ended || foreign(&Word::literal(text)).is_none(),
+        Operands::Tar => at != 0 || text.chars().all(|c| "ctxvzjJaprukmSOhf".contains(c)),
+        Operands::Sed => {
+            let given = |given: &options::Given| is_program(&given.name) && given.at < at;
+            let is_file = count > 1 || reading.given.iter().any(given);
+            return (!is_file && !program::harmless_sed(text)).then_some(PROGRAM);
         }
-        _ => text == spec,
-    }
+        Operands::Awk => {
+            return (count == 1 && !program::harmless_awk(text)).then_some(PROGRAM);
+        }
+    };
+    (!fine).then_some(RUNS)
+}
+
+/// Programs of `sed` in options.
+fn program_in(operands: Operands, reading: &Reading, at: usize) -> Option<&'static str> {
+    let bad = |given: &options::Given| {
+        let text = given.value.as_ref().and_then(Word::text).unwrap_or_default();
+        given.at == at && is_program(&given.name) && !program::harmless_sed(text)
+    };
+    (matches!(operands, Operands::Sed) && reading.given.iter().any(bad)).then_some(PROGRAM)
+}
+
+fn is_program(name: &str) -> bool {
+    matches!(name, "e" | "expression")
+}
+
+/// Whether a path is where a program's input comes from.
+fn is_input(text: &str) -> bool {
+    text == "-" || text.starts_with("/dev/") || text.starts_with("/proc/") || text.contains("/../")
+}
+
+/// A word of a program that is in no table.
+fn foreign(word: &Word) -> Option<&'static str> {
+    let given = word.beginning().strip_prefix("--")?;
+    let given = given.split('=').next().unwrap_or(given);
+    let long = COMMON.iter().filter_map(|known| known.strip_prefix("--"));
+    // One letter is enough where no other option begins with it.
+    let mut long = long.filter(|known| !given.is_empty() && known.starts_with(given));
+    long.next().map(|_| RUNS)
 }

@@ -169,7 +169,12 @@ impl HostPattern {
         if any || (self.port_fits(host) && host.names.iter().any(|name| self.matches(name))) {
             return Fit::Certain;
         }
-        if host.certain { Fit::No } else { Fit::Conceivable }
+        match host.certain {
+            true => Fit::No,
+            // A host of which nothing is known may be the one that the rule is about.
+            false if host.names.is_empty() => Fit::Possible,
+            false => Fit::Conceivable,
+        }
     }
 }
 

@@ -19,6 +19,7 @@ mod hazard;
 mod host;
 mod judge;
 mod network;
+mod options;
 mod parts;
 mod path;
 mod pattern;

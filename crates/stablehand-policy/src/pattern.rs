@@ -62,6 +62,7 @@ impl Pattern {
         if command.words.is_empty() {
             return false;
         }
+        let mut wild = Vec::new();
         for (place, pattern) in self.words.iter().enumerate() {
             let Some((at, word)) = given.next() else { return false };
             let Some(mut text) = word.text() else { return false };
@@ -72,20 +73,24 @@ impl Pattern {
                 return false;
             }
             let has_wildcard = pattern.iter().any(|sign| !matches!(sign, Sign::Char(_)));
-            if has_wildcard && hazard::of(command, at).is_some() {
+            if has_wildcard {
+                wild.push(at);
+            }
+        }
+        if self.rest == Rest::Nothing && given.len() > 0 {
+            return false;
+        }
+        if self.rest == Rest::Harmless {
+            if hazard::bare(command).is_some() {
                 return false;
             }
+            wild.extend(given.map(|(at, _)| at));
         }
-        match self.rest {
-            Rest::Anything => true,
-            Rest::Nothing => given.next().is_none(),
-            Rest::Harmless => {
-                hazard::bare(command).is_none()
-                    && given.all(|(at, word)| {
-                        word.text().is_some() && hazard::of(command, at).is_none()
-                    })
-            }
+        if wild.is_empty() {
+            return true;
         }
+        let hazards = hazard::of(command);
+        wild.iter().all(|at| hazards.get(*at).is_some_and(Option::is_none))
     }
 
     /// Why the words fit but for one that `*` does not cover; for the explanation.
@@ -104,16 +109,8 @@ impl Pattern {
         if let Some(why) = hazard::bare(command) {
             return Some(why.to_owned());
         }
-        (self.words.len()..command.words.len()).find_map(|at| {
-            let word = command.words.get(at)?;
-            match hazard::of(command, at) {
-                Some(why) => Some(format!("`{}` {why}", word.show())),
-                None if word.text().is_none() => {
-                    Some(format!("only the shell knows what {} is", word.show()))
-                }
-                None => None,
-            }
-        })
+        let judged = command.words.iter().zip(hazard::of(command)).skip(self.words.len());
+        judged.into_iter().find_map(|(word, why)| Some(format!("`{}` {}", word.show(), why?)))
     }
 
     /// Whether the command may be what the pattern says: under another folder or in other letters,

@@ -1,177 +1,254 @@
-//! Command lines of `sed` and `awk`, whose arguments are programs.
+//! The programs of `sed` and `awk`, as far as they can be told to be harmless.
 //!
-//! Owns which words are the program, as the options of GNU and of BSD have it: where the two differ,
-//! a word is checked as both. What is not in the short list of options is not looked into.
+//! Owns the languages; which words are programs is said by `hazard`. A program that is not understood
+//! to its end is not harmless.
 
-use super::super::shell::Word;
-
-/// What a word of such a command line is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Role {
-    /// An option that changes how text is shown, or a file to read.
-    Harmless,
-    /// A program, or a part of one.
-    Program(String),
-    /// Something that we do not know.
-    Unknown,
-}
-
-/// Why the word at this place is not harmless, if it is not.
-pub(super) fn of(base: &str, words: &[Word], at: usize) -> Option<&'static str> {
-    let (roles, harmless): (_, fn(&str) -> bool) = match base {
-        "sed" | "gsed" => (sed(words), harmless_sed),
-        "awk" | "gawk" | "mawk" | "nawk" => (awk(words), harmless_awk),
-        _ => return None,
-    };
-    match roles.get(at)? {
-        Role::Harmless => None,
-        Role::Program(text) => (!harmless(text)).then_some("is a program that it runs"),
-        Role::Unknown => Some("is an option that is not known to be harmless"),
-    }
-}
-
-/// Options of `sed` without a value, in no version with a dangerous meaning.
-const SED_LETTERS: &str = "nErsuz";
-const SED_WORDS: &[&str] = &[
-    "quiet",
-    "silent",
-    "regexp-extended",
-    "separate",
-    "unbuffered",
-    "null-data",
-    "zero-terminated",
-    "posix",
-    "sandbox",
-    "debug",
-    "help",
-    "version",
-];
-
-/// GNU reads options behind operands too, and takes the first operand for the program only where
-/// there is no `-e` at all; BSD reads none there. So an operand that comes before any `-e` is a
-/// program, and every `-e` is one as well.
-fn sed(words: &[Word]) -> Vec<Role> {
-    let mut roles = vec![Role::Harmless; words.len()];
-    let mut options = true;
-    let mut has_program = false;
-    let mut at = 1;
-    while let Some(word) = words.get(at) {
-        let text = word.text().unwrap_or_default();
-        let mut place = at;
-        let role = if word.text().is_none() {
-            Role::Unknown
-        } else if options && text == "--" {
-            options = false;
-            Role::Harmless
-        } else if let Some(long) = text.strip_prefix("--").filter(|_| options) {
-            match long.split_once('=') {
-                Some(("expression", program)) => Role::Program(program.to_owned()),
-                None if long == "expression" => value(words, &mut place),
-                None if SED_WORDS.contains(&long) => Role::Harmless,
-                _ => Role::Unknown,
-            }
-        } else if let Some(letters) = text.strip_prefix('-').filter(|it| options && !it.is_empty())
-        {
-            match letters.trim_start_matches(|letter| SED_LETTERS.contains(letter)) {
-                "" => Role::Harmless,
-                "e" => value(words, &mut place),
-                rest => match rest.strip_prefix('e') {
-                    Some(program) => Role::Program(program.to_owned()),
-                    None => Role::Unknown,
-                },
-            }
-        } else if has_program {
-            Role::Harmless
-        } else {
-            Role::Program(text.to_owned())
-        };
-        has_program |= matches!(role, Role::Program(_));
-        if let Some(slot) = roles.get_mut(place.min(words.len() - 1)) {
-            *slot = role;
-        }
-        at = place + 1;
-    }
-    roles
-}
-
-/// The value of an option in the next word.
-fn value(words: &[Word], place: &mut usize) -> Role {
-    *place += 1;
-    match words.get(*place).and_then(Word::text) {
-        Some(program) => Role::Program(program.to_owned()),
-        None => Role::Unknown,
-    }
-}
-
-/// The first operand is the program. No version that we know reads options behind it; a word there
-/// that looks like one is in doubt all the same.
-fn awk(words: &[Word]) -> Vec<Role> {
-    let mut roles = vec![Role::Harmless; words.len()];
-    let mut options = true;
-    let mut has_program = false;
-    let mut at = 1;
-    while let Some(word) = words.get(at) {
-        let text = word.text().unwrap_or_default();
-        let looks_like_option = options && text.len() > 1 && text.starts_with('-');
-        let role = match text {
-            _ if word.text().is_none() => Role::Unknown,
-            _ if has_program && looks_like_option => Role::Unknown,
-            _ if has_program => Role::Harmless,
-            "--" if options => {
-                options = false;
-                Role::Harmless
-            }
-            "-F" | "-v" if options => {
-                at += 1;
-                Role::Harmless
-            }
-            _ if looks_like_option => {
-                let known = ["-F", "-v", "--field-separator=", "--assign="];
-                let is_known = known.iter().any(|known| text.starts_with(known));
-                if is_known { Role::Harmless } else { Role::Unknown }
-            }
-            _ => {
-                has_program = true;
-                Role::Program(text.to_owned())
-            }
-        };
-        if let Some(slot) = roles.get_mut(at) {
-            *slot = role;
-        }
-        at += 1;
-    }
-    roles
-}
-
-/// Programs of `sed` that print or replace, and nothing else.
-fn harmless_sed(text: &str) -> bool {
-    let address =
-        text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | ' '));
-    if matches!(address, "p" | "d" | "q" | "=" | "l") {
-        return true;
-    }
-    let Some(rest) = address.strip_prefix('s') else { return false };
-    let mut chars = rest.chars();
-    let Some(mark) = chars.next().filter(|c| !c.is_alphanumeric() && !matches!(c, '\\' | '\n'))
-    else {
-        return false;
-    };
-    let body = chars.as_str();
-    if body.contains(['\\', '\n', ';', '{', '[']) {
-        return false;
-    }
-    let mut parts = body.split(mark);
-    matches!(
-        (parts.next(), parts.next(), parts.next(), parts.next()),
-        (Some(_), Some(_), Some(flags), None)
-            if flags.chars().all(|c| matches!(c, 'g' | 'p' | 'i' | 'I') || c.is_ascii_digit())
-    )
-}
-
-/// Programs of `awk` that cannot run or write: no call, no pipe, no redirect, no file.
-fn harmless_awk(text: &str) -> bool {
-    const PLAIN: &str = " \t{}$+-*/%,.;:'\"_=!<()[]#&^~?\n";
+/// Programs of `awk` that neither run nor write: no pipe, no redirect, no call that does either.
+pub(super) fn harmless_awk(text: &str) -> bool {
+    const PLAIN: &str = " \t{}$+-*/%,.;:'\"_=!()[]#&^~?\n\\";
     let plain = |c: char| c.is_ascii_alphanumeric() || PLAIN.contains(c);
-    let words = ["system", "getline", "close", "fflush", "include", "load", "@", "<"];
+    let words = ["system", "getline", "close", "fflush", "include", "load", "\\\n"];
     text.chars().all(plain) && !words.iter().any(|word| text.contains(word))
+}
+
+/// Programs of `sed` that print, delete or replace, and nothing else.
+///
+/// GNU ends a regular expression at the first delimiter, BSD not within brackets. Both readings
+/// must be harmless.
+pub(super) fn harmless_sed(text: &str) -> bool {
+    [Brackets::Plain, Brackets::Quote].into_iter().all(|brackets| {
+        let mut sed = Sed { rest: text, brackets };
+        sed.script().is_some() && sed.rest.is_empty()
+    })
+}
+
+/// Whether `[…]` hides a delimiter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Brackets {
+    Plain,
+    Quote,
+}
+
+struct Sed<'a> {
+    rest: &'a str,
+    brackets: Brackets,
+}
+
+impl Sed<'_> {
+    fn peek(&self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let mut chars = self.rest.chars();
+        let c = chars.next();
+        self.rest = chars.as_str();
+        c
+    }
+
+    fn skip(&mut self, set: &str) {
+        self.rest = self.rest.trim_start_matches(|c| set.contains(c));
+    }
+
+    /// Commands, up to the end. Braces need not be balanced: `sed` refuses them otherwise.
+    fn script(&mut self) -> Option<()> {
+        loop {
+            self.skip(" \t\n;");
+            let Some(c) = self.peek() else { return Some(()) };
+            if c == '}' {
+                self.next();
+                continue;
+            }
+            self.address()?;
+            self.skip(" \t!");
+            match self.next()? {
+                '{' => continue,
+                'p' | 'd' | '=' | 'n' | 'N' | 'D' | 'P' | 'g' | 'G' | 'h' | 'H' | 'x' => {}
+                'q' | 'Q' | 'l' => self.skip(" 0123456789"),
+                's' => self.substitute()?,
+                'y' => {
+                    let mark = self.mark()?;
+                    self.part(mark, Brackets::Plain)?;
+                    self.part(mark, Brackets::Plain)?;
+                }
+                _ => return None,
+            }
+            self.skip(" \t");
+            if !matches!(self.peek(), None | Some(';' | '\n' | '}')) {
+                return None;
+            }
+        }
+    }
+
+    /// None, one or two addresses.
+    fn address(&mut self) -> Option<()> {
+        self.place()?;
+        self.skip(" \t");
+        if self.peek() == Some(',') {
+            self.next();
+            self.skip(" \t+~");
+            self.place()?;
+        }
+        Some(())
+    }
+
+    fn place(&mut self) -> Option<()> {
+        match self.peek() {
+            Some('/') => {
+                self.next();
+                self.part('/', self.brackets)?;
+                self.skip("IM");
+            }
+            Some('$') => {
+                self.next();
+            }
+            _ => self.skip("0123456789~"),
+        }
+        Some(())
+    }
+
+    fn substitute(&mut self) -> Option<()> {
+        let mark = self.mark()?;
+        self.part(mark, self.brackets)?;
+        self.part(mark, Brackets::Plain)?;
+        self.skip("gpiI0123456789");
+        Some(())
+    }
+
+    fn mark(&mut self) -> Option<char> {
+        self.next().filter(|c| c.is_ascii_punctuation() && !matches!(c, '\\' | ';' | '[' | ']'))
+    }
+
+    /// A regular expression or a replacement, with the delimiter behind it.
+    fn part(&mut self, mark: char, brackets: Brackets) -> Option<()> {
+        let mut inside = false;
+        loop {
+            match self.next()? {
+                '\n' => return None,
+                '\\' if !inside => {
+                    self.next().filter(|c| *c != '\n')?;
+                }
+                c if c == mark && !inside => return Some(()),
+                '[' if brackets == Brackets::Quote && !inside => {
+                    inside = true;
+                    self.skip("^");
+                    // A first `]` is one of the characters.
+                    self.rest = self.rest.strip_prefix(']').unwrap_or(self.rest);
+                }
+                // Classes like `[:space:]` end with a bracket of their own.
+                '[' if inside && matches!(self.peek(), Some(':' | '.' | '=')) => {
+                    let end = self.rest.find(']')?;
+                    self.rest = self.rest.get(end + 1..)?;
+                }
+                ']' => inside = false,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_of_sed() {
+        for program in [
+            "5p",
+            "1,80p",
+            "$p",
+            "10,$p",
+            "1,3p;7,9p",
+            "/foo/p",
+            "/foo/,/bar/p",
+            "/a/,+3p",
+            "1~2p",
+            "/^#/d",
+            "/^$/d",
+            "$!d",
+            "/x/!d",
+            "s/a/b/",
+            "s/a/b/g",
+            "s|/a|/b|gp",
+            "s/[a-z]*//",
+            "s/[[:space:]]*$//",
+            "s/\\(a\\)/\\1/",
+            "/a/{p;q}",
+            "/a/{ s/x/y/; p; }",
+            "1q",
+            "10q",
+            "=",
+            "y/abc/xyz/",
+            "s,a,b,2",
+            "n;d",
+            "/foo/I,$p",
+            "N;P;D",
+            "s/a\\/b/c/",
+        ] {
+            assert!(harmless_sed(program), "{program}");
+        }
+        for program in [
+            "e",
+            "1e rm x",
+            "1,2e",
+            "w x",
+            "/a/w x",
+            "r x",
+            "R x",
+            "W x",
+            "s/a/b/e",
+            "s/a/b/ge",
+            "s/a/b/w x",
+            "s/a/b/gw x",
+            "s/a/b/;e rm",
+            "p;e rm",
+            "p\ne rm",
+            "{e rm\n}",
+            "p}e rm",
+            "/a/{e rm",
+            "s/[/]/e rm;/",
+            "s/[/]/x/;s/]/y/e",
+            "/[/]/p;/e rm/p",
+            "s/a/b\\\n/e",
+            "a x",
+            "i\\\ne",
+            "c x",
+            "#n\ne",
+            "b",
+            "v",
+            "F;e",
+            "\\xaxp",
+            "s\na\nb\ne",
+            "sxaxbxe",
+            "p w x",
+            "y/a/b/e",
+            "z;e",
+            "s/a/b",
+            "s/a",
+            "/a",
+            "1!!e",
+        ] {
+            assert!(!harmless_sed(program), "{program}");
+        }
+    }
+
+    #[test]
+    fn programs_of_awk() {
+        for program in ["{print $1}", "NR==1 || x", "{print > \"x\"}", "/a/ {n++} END {print n}"] {
+            let plain = !program.contains(['|', '>']);
+            assert_eq!(harmless_awk(program), plain, "{program}");
+        }
+        for program in [
+            "BEGIN{system(\"x\")}",
+            "{print | \"sh\"}",
+            "\"x\" | getline",
+            "{getline < \"x\"}",
+            "@load \"x\"",
+            "@include \"x\"",
+            "{ f = \"sys\\\ntem\" }",
+            "BEGIN{f=\"x\";@f()}",
+        ] {
+            assert!(!harmless_awk(program), "{program}");
+        }
+    }
 }
