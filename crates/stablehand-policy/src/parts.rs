@@ -248,6 +248,7 @@ fn redirect_parts(
     if folders.may_mislead(&redirect.target) {
         places.drift();
     }
+    places.alias(folders.aliased());
     // After `cd $X` or `ln -s` nobody can say now where a path will lead then.
     places.certain &= !reshaped && !folders.lost;
     let what = format!("{} {}", verb(kind), places.show());
@@ -275,6 +276,7 @@ fn mention_parts(simple: &Simple, folders: &Folders, world: &dyn World, parts: &
         if folders.may_mislead(word) {
             places.drift();
         }
+        places.alias(folders.aliased());
         let what = format!("{} {}", verb(kind), places.show());
         parts.push(Part { what, facet: Facet::Path(places), kind, needs_permission: false });
     };

@@ -104,6 +104,31 @@ impl Places {
         places
     }
 
+    /// Notes that any folder on the way may be a link to, or a copy of, one of these.
+    pub(crate) fn alias(&mut self, sources: &[String]) {
+        if sources.is_empty() {
+            return;
+        }
+        for form in self.forms.clone() {
+            for found in through(&form, sources) {
+                if !self.forms.contains(&found) {
+                    self.forms.push(found);
+                    self.certain = false;
+                }
+            }
+        }
+        for row in self.vague.clone() {
+            let slashes = row.iter().enumerate().filter(|(_, sign)| **sign == Sign::Char('/'));
+            for (at, _) in slashes {
+                let rest = row.get(at..).unwrap_or_default();
+                for source in sources {
+                    let start = source.trim_end_matches('/').chars().map(Sign::Char);
+                    self.vague.push(start.chain(rest.iter().copied()).collect());
+                }
+            }
+        }
+    }
+
     /// Notes that it may also lead anywhere else.
     pub(crate) fn drift(&mut self) {
         self.certain = false;
@@ -169,6 +194,18 @@ const PROTECTED_FIRST: &[&str] = &[".git", ".hg", ".stablehand", "stablehand.tom
 /// What several agents read, and other programs that run what they find.
 const PROTECTED_LAST: &[&str] =
     &[".mcp.json", ".envrc", ".vscode/tasks.json", ".vscode/settings.json"];
+
+/// Where a path may lead if any folder on the way is in truth one of the sources.
+pub(crate) fn through(form: &str, sources: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, _) in form.match_indices('/') {
+        let Some(rest) = form.get(at..).filter(|rest| rest.len() > 1) else { continue };
+        for source in sources {
+            found.push(clean(&format!("{source}{rest}")));
+        }
+    }
+    found
+}
 
 /// A path from a folder on.
 pub(crate) fn join(here: &str, path: &str) -> String {
