@@ -39,7 +39,7 @@ const MAKES_ALIASES: &[&str] = &[
 ];
 
 /// Aliases of aliases are followed to so many folders; of a line with more, the rest is unknown.
-const MAX_ALIASED: usize = 256;
+const MAX_ALIASED: usize = 64;
 
 /// Variables that name the folder in which a command works.
 const FOLDER_VARIABLES: &[&str] = &["GIT_WORK_TREE", "GIT_DIR", "MAKEFLAGS"];

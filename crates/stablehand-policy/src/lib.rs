@@ -10,6 +10,7 @@
 //!
 //! [`settings`] reads the files that a policy stands in, with the tables beside it.
 
+mod argument;
 mod call;
 mod cases;
 mod exact;

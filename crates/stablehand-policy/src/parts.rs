@@ -4,6 +4,7 @@
 //! host), or is only mentioned (an argument that may be a path): then a rule can forbid it, and
 //! none has to allow it.
 
+use super::argument;
 use super::call::{Call, World};
 use super::folders::Folders;
 use super::host::Host;
@@ -53,8 +54,6 @@ const REMOVERS: &[&str] = &["rm", "rmdir", "unlink", "shred", "trash", "srm"];
 /// Commands after which a path may lead elsewhere than it does now.
 const RESHAPERS: &[&str] =
     &["ln", "mv", "mount", "umount", "tar", "unzip", "rsync", "cp", "git", "link"];
-/// So many letters of a word like `-rfetc/passwd` may be options before its value begins.
-const MAX_CLUSTER: usize = 8;
 
 /// Takes a call apart.
 pub(crate) fn of(call: &Call<'_>, world: &dyn World) -> Vec<Part> {
@@ -140,7 +139,9 @@ fn verb(kind: ToolKind) -> &'static str {
 fn place_parts(paths: &[&str], kind: ToolKind, here: &str, world: &dyn World) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for path in paths {
-        let places = Places::of_text(path, &[here.to_owned()], world);
+        let mut places = Places::of_text(path, &[here.to_owned()], world);
+        // A search goes through all that is below.
+        places.thorough = matches!(kind, ToolKind::Search | ToolKind::Delete | ToolKind::Move);
         let what = format!("{} {}", verb(kind), places.show());
         if parts.iter().all(|part| part.what != what) {
             parts.push(Part { what, facet: Facet::Path(places), kind, needs_permission: true });
@@ -271,8 +272,10 @@ fn mention_parts(simple: &Simple, folders: &Folders, world: &dyn World, parts: &
     } else {
         ToolKind::Read
     };
+    let thorough = argument::is_thorough(simple);
     let mut add = |word: &Word| {
         let mut places = Places::of_word(word, folders.of_arguments(), world);
+        places.thorough = thorough;
         if folders.may_mislead(word) {
             places.drift();
         }
@@ -281,29 +284,10 @@ fn mention_parts(simple: &Simple, folders: &Folders, world: &dyn World, parts: &
         parts.push(Part { what, facet: Facet::Path(places), kind, needs_permission: false });
     };
     for word in simple.words.iter().skip(1) {
-        let Some(text) = word.text() else {
-            add(word);
-            continue;
-        };
-        if text.contains("://") {
-            continue;
-        }
-        if let Some((_, value)) = text.split_once('=').filter(|(_, value)| !value.is_empty()) {
-            add(&Word::literal(value));
-        }
-        match text.strip_prefix('-') {
-            // `-o/etc/passwd`, `-rfetc/passwd`: the value may begin behind any of the letters.
-            Some(rest) => {
-                let Some(sign) = rest.find(['/', '~', '.']) else { continue };
-                let starts = rest.char_indices().map(|(at, _)| at).skip(1);
-                let starts = starts.take_while(|at| *at < sign).take(MAX_CLUSTER);
-                for at in starts.chain([sign]) {
-                    add(&Word::literal(rest.get(at..).unwrap_or_default()));
-                }
-            }
-            None if text.starts_with('@') => add(&Word::literal(text.trim_start_matches('@'))),
-            None => add(word),
-        }
+        argument::paths(base, word).iter().for_each(&mut add);
+    }
+    if thorough && argument::begins_here(simple) {
+        add(&Word::literal("."));
     }
 }
 

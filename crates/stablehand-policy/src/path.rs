@@ -8,6 +8,10 @@ use super::shell::{Piece, Word};
 use super::wild::{self, Sign};
 use globset::{GlobBuilder, GlobMatcher};
 use stablehand_core::Dialect;
+use std::collections::BTreeSet;
+
+/// Links of `/proc` that are followed in one path.
+const MAX_PROCESS_LINKS: usize = 5;
 
 /// Everywhere a path may lead.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +28,8 @@ pub(crate) struct Places {
     looked_up: bool,
     /// Whether it may begin in more than one folder.
     has_folders: bool,
+    /// Whether everything below it is meant too.
+    pub(crate) thorough: bool,
 }
 
 impl Places {
@@ -109,12 +115,14 @@ impl Places {
         if sources.is_empty() {
             return;
         }
-        for form in self.forms.clone() {
-            for found in through(&form, sources) {
-                if !self.forms.contains(&found) {
-                    self.forms.push(found);
-                    self.certain = false;
-                }
+        let mut known: BTreeSet<String> = self.forms.iter().cloned().collect();
+        let whole = if self.thorough { sources } else { &[] };
+        let led = self.forms.clone();
+        let led = led.iter().flat_map(|form| through(form, sources)).chain(whole.iter().cloned());
+        for found in led {
+            if known.insert(found.clone()) {
+                self.forms.push(found);
+                self.certain = false;
             }
         }
         for row in self.vague.clone() {
@@ -137,16 +145,61 @@ impl Places {
     }
 
     fn add(&mut self, text: &str, here: &str, world: &dyn World) {
+        self.add_from(text, here, world, MAX_PROCESS_LINKS);
+    }
+
+    fn add_from(&mut self, text: &str, here: &str, world: &dyn World, links: usize) {
         let joined = join(here, text);
+        self.add_of_process(&joined, here, world, links);
         let mut forms = vec![clean(&joined)];
         match world.real(&joined) {
-            Some(real) => forms.push(clean(&real)),
+            Some(real) => {
+                if real != joined {
+                    self.add_of_process(&real, here, world, links);
+                }
+                forms.push(clean(&real));
+            }
             None => self.certain = false,
         }
         for form in forms {
             if !self.forms.contains(&form) {
                 self.forms.push(form);
             }
+        }
+    }
+
+    /// Follows the links that the system makes for each process: `/proc/self/cwd`, `/proc/1/root`.
+    fn add_of_process(&mut self, joined: &str, here: &str, world: &dyn World, links: usize) {
+        let Some(links) = links.checked_sub(1) else { return self.drift() };
+        for (at, _) in joined.match_indices('/') {
+            let (before, rest) = (joined.get(..at), joined.get(at + 1..).unwrap_or_default());
+            let Some(before) = before.filter(|before| !before.is_empty()).map(clean) else {
+                continue;
+            };
+            let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
+            let Some(process) = process_of(&before) else { continue };
+            let is_own = matches!(process, "self" | "thread-self");
+            match name {
+                "root" => self.add_from(rest.trim_start_matches('/'), "/", world, links),
+                "cwd" => {
+                    let from = if here.starts_with("/proc/") { world.workspace() } else { here };
+                    let rest = rest.trim_start_matches('/');
+                    self.add_from(rest, from, world, links);
+                    if !is_own {
+                        if let Some(home) = world.home() {
+                            self.add_from(rest, home, world, links);
+                        }
+                        self.drift();
+                    }
+                }
+                // A descriptor may be that of a folder.
+                "fd" if rest.contains('/') => self.drift(),
+                _ => {}
+            }
+        }
+        let clean = clean(joined);
+        if clean.strip_prefix("/dev/fd/").is_some_and(|rest| rest.contains('/')) {
+            self.drift();
         }
     }
 
@@ -194,6 +247,16 @@ const PROTECTED_FIRST: &[&str] = &[".git", ".hg", ".stablehand", "stablehand.tom
 /// What several agents read, and other programs that run what they find.
 const PROTECTED_LAST: &[&str] =
     &[".mcp.json", ".envrc", ".vscode/tasks.json", ".vscode/settings.json"];
+
+/// The process whose folder under `/proc` this is, by the clean path of that folder.
+fn process_of(folder: &str) -> Option<&str> {
+    let mut parts = folder.strip_prefix("/proc/")?.split('/');
+    let process = parts.next()?;
+    match (parts.next(), parts.next(), parts.next()) {
+        (None, ..) | (Some("task"), Some(_), None) => Some(process),
+        _ => None,
+    }
+}
 
 /// Where a path may lead if any folder on the way is in truth one of the sources.
 pub(crate) fn through(form: &str, sources: &[String]) -> Vec<String> {
@@ -309,7 +372,8 @@ impl PathPatterns {
             (self.plain.is_empty() || self.plain.iter().any(|p| p.may_match(form, world)))
                 && !self.except.iter().any(|p| p.matches(form, world))
         });
-        if hit {
+        let goes_through = |form: &String| self.plain.iter().any(|p| p.is_below(form, world));
+        if hit || (places.thorough && places.forms.iter().any(goes_through)) {
             return Fit::Certain;
         }
         if places.vague.is_empty() && places.certain {
@@ -412,6 +476,18 @@ impl PathPattern {
             })
         });
         seen_in_lower || seen.iter().any(|rest| self.fits_somehow(rest))
+    }
+
+    /// Whether it begins with a folder or file that is named and lies below the path.
+    fn is_below(&self, form: &str, world: &dyn World) -> bool {
+        let named: Vec<&str> =
+            self.text.split('/').take_while(|part| !part.contains(['*', '?', '[', '{'])).collect();
+        let form = form.trim_end_matches('/').to_lowercase();
+        !named.is_empty()
+            && self.roots(world).iter().any(|root| {
+                let named = clean(&format!("{root}/{}", named.join("/"))).to_lowercase();
+                named.strip_prefix(&form).is_some_and(|rest| rest.starts_with('/'))
+            })
     }
 
     fn fits_somehow(&self, rest: &str) -> bool {
