@@ -25,6 +25,7 @@ mod path;
 mod pattern;
 mod profile;
 mod prompt;
+mod protect;
 mod rule;
 pub mod settings;
 mod shell;

@@ -10,6 +10,7 @@ use super::folders::Folders;
 use super::host::Host;
 use super::network;
 use super::path::{self, Places};
+use super::protect::{self, Reach};
 use super::shell::{self, Simple, Word};
 use serde_json::Value;
 use stablehand_core::event::{ToolInput, ToolKind};
@@ -265,6 +266,8 @@ fn mention_parts(simple: &Simple, folders: &Folders, world: &dyn World, parts: &
             .words
             .iter()
             .any(|word| word.beginning().starts_with("-i") || word.beginning().starts_with("--in"));
+    let reach = protect::reach(simple);
+    let removes = REMOVERS.contains(&base) || matches!(base, "mv" | "git");
     let kind = if REMOVERS.contains(&base) {
         ToolKind::Delete
     } else if WRITERS.contains(&base) || in_place {
@@ -280,14 +283,34 @@ fn mention_parts(simple: &Simple, folders: &Folders, world: &dyn World, parts: &
             places.drift();
         }
         places.alias(folders.aliased());
-        let what = format!("{} {}", verb(kind), places.show());
-        parts.push(Part { what, facet: Facet::Path(places), kind, needs_permission: false });
+        let mut push = |kind: ToolKind, places: Places| {
+            let what = format!("{} {}", verb(kind), places.show());
+            parts.push(Part { what, facet: Facet::Path(places), kind, needs_permission: false });
+        };
+        places.removed = removes && (thorough || reach != Reach::Nothing || base == "mv");
+        // Of what it may write, only what is protected counts: it reads files by the same options.
+        if reach != Reach::Nothing && kind == ToolKind::Read && places.protected(world).is_some() {
+            push(ToolKind::Edit, places.clone());
+        }
+        push(kind, places);
     };
     for word in simple.words.iter().skip(1) {
         argument::paths(base, word).iter().for_each(&mut add);
     }
     if thorough && argument::begins_here(simple) {
         add(&Word::literal("."));
+    }
+    let touched = match reach {
+        Reach::Folder => ".",
+        Reach::Repository => ".git/config",
+        Reach::Nothing | Reach::Arguments => return,
+    };
+    let mut places = Places::of_text(touched, folders.of_arguments(), world);
+    places.removed = true;
+    if places.protected(world).is_some() {
+        let what = format!("change files in {}", places.show());
+        let (facet, kind) = (Facet::Path(places), ToolKind::Edit);
+        parts.push(Part { what, facet, kind, needs_permission: false });
     }
 }
 

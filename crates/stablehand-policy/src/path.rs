@@ -30,6 +30,8 @@ pub(crate) struct Places {
     has_folders: bool,
     /// Whether everything below it is meant too.
     pub(crate) thorough: bool,
+    /// Whether it is taken away or changed with everything that is below it.
+    pub(crate) removed: bool,
 }
 
 impl Places {
@@ -228,6 +230,45 @@ impl Places {
                 if parts.windows(length).any(|window| window.iter().eq(name.split('/'))) {
                     return Some(name.to_owned());
                 }
+            }
+        }
+        self.protected_below(world)
+    }
+
+    /// Which protected name goes with it, where a folder above is changed as a whole or the shell
+    /// looks the names up.
+    fn protected_below(&self, world: &dyn World) -> Option<String> {
+        let workspace = clean(world.workspace());
+        let in_workspace = protected_names().map(|name| (name, format!("{workspace}/{name}")));
+        let own = world.protected().iter().map(|path| (path.as_str(), path.clone()));
+        let all = in_workspace.chain(own).map(|(name, path)| (name, path.to_lowercase()));
+        for (name, path) in all {
+            let is_above = |form: &String| {
+                let form = form.trim_end_matches('/').to_lowercase();
+                path.strip_prefix(&form).is_some_and(|rest| rest.starts_with('/'))
+            };
+            // `.cursor` is the folder of `.cursor/hooks.json`, wherever it lies.
+            let folder = name.split_once('/').map(|(folder, _)| folder).filter(|it| !it.is_empty());
+            let is_folder = |form: &String| {
+                folder.is_some_and(|folder| {
+                    form.rsplit('/').next().is_some_and(|last| last.eq_ignore_ascii_case(folder))
+                })
+            };
+            let above = self.removed && self.forms.iter().any(is_above);
+            if above || (self.removed || self.thorough) && self.forms.iter().any(is_folder) {
+                return Some(name.to_owned());
+            }
+            let mut steps = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0);
+            let whole = wild::parse(&path);
+            let named = |row: &Vec<Sign>| {
+                wild::may_match(row, &whole)
+                    || steps.any(|at| {
+                        let above = path.get(..at).unwrap_or_default();
+                        above.len() > workspace.len() && wild::may_match(row, &wild::parse(above))
+                    })
+            };
+            if !self.adrift && self.vague.iter().any(named) {
+                return Some(name.to_owned());
             }
         }
         None
