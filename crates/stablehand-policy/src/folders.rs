@@ -6,7 +6,7 @@
 //! relative path is certain then, and the folders that are worth most to an attacker are tried.
 
 use super::call::World;
-use super::path;
+use super::path::{self, Places};
 use super::shell::{Piece, Script, Simple, Word};
 
 /// Folders that relative targets are followed to; of a line with more, the rest is unknown.
@@ -27,7 +27,26 @@ const LONG: &[&str] = &[
     "working-directory",
     "workdir",
     "root",
+    "cd",
+    "base-directory",
+    "wd",
+    "test-dir",
 ];
+
+/// Commands after which a path may lead to what one of their arguments names.
+const MAKES_ALIASES: &[&str] = &[
+    "ln", "gln", "link", "cp", "gcp", "mv", "gmv", "mount", "bindfs", "rsync", "install", "ditto",
+];
+
+/// Aliases of aliases are followed to so many folders; of a line with more, the rest is unknown.
+const MAX_ALIASED: usize = 64;
+
+/// Variables that name the folder in which a command works.
+const FOLDER_VARIABLES: &[&str] = &["GIT_WORK_TREE", "GIT_DIR", "MAKEFLAGS"];
+
+/// Options of a shell with which a name can become a change of folder.
+const FOLDER_OPTIONS: &[&str] =
+    &["autocd", "auto_cd", "cdable_vars", "cdablevars", "cdspell", "expand_aliases", "aliases"];
 
 /// The folders that a command line may work in.
 #[derive(Debug)]
@@ -40,6 +59,10 @@ pub(crate) struct Folders {
     pub(crate) lost: bool,
     /// Whether `~` and `$PWD` may be others than they are now.
     variables_set: bool,
+    /// What links, copies, renames and mounts of the same line may be made of.
+    aliased: Vec<String>,
+    /// How many entries of the folder stack the line itself has made.
+    pushed: usize,
 }
 
 impl Folders {
@@ -50,6 +73,8 @@ impl Folders {
             given: Vec::new(),
             lost: false,
             variables_set: script.commands.iter().any(sets_variable),
+            aliased: Vec::new(),
+            pushed: 0,
         };
         for simple in &script.commands {
             folders.change(simple, script.repeats, world);
@@ -66,7 +91,48 @@ impl Folders {
             folders.lost |= !follow(&mut given, &value, world);
             folders.given = given;
         }
+        folders.alias(script, world);
         folders
+    }
+
+    /// Notes what the arguments of `ln`, `cp`, `mv`, `mount` and their kin lead to.
+    fn alias(&mut self, script: &Script, world: &dyn World) {
+        let makes = |simple: &&Simple| {
+            simple.base().is_some_and(|base| MAKES_ALIASES.contains(&base.as_str()))
+        };
+        for simple in script.commands.iter().filter(makes) {
+            for word in simple.words.iter().skip(1) {
+                if word.text().is_some_and(|text| text.starts_with('-')) {
+                    continue;
+                }
+                let places = Places::of_word(word, &self.given, world);
+                if places.forms.is_empty() {
+                    // Only the shell knows what is linked: it may be worth most to an attacker.
+                    self.aliased.extend(world.home().map(path::clean));
+                    self.aliased.push("/".to_owned());
+                }
+                self.aliased.extend(places.forms);
+            }
+        }
+        // A link may lead through one that was made before it.
+        let named = self.aliased.clone();
+        let mut next = 0;
+        while let Some(source) = self.aliased.get(next).cloned() {
+            next += 1;
+            for found in path::through(&source, &named) {
+                // Links through links through links are followed as far as they come nearer to `/`.
+                let is_near = next <= named.len() || found.len() < source.len();
+                let is_new = is_near && !self.aliased.contains(&found);
+                if is_new && self.aliased.len() < MAX_ALIASED {
+                    self.aliased.push(found);
+                }
+            }
+        }
+    }
+
+    /// What links, copies, renames and mounts of the same line may be made of.
+    pub(crate) fn aliased(&self) -> &[String] {
+        &self.aliased
     }
 
     /// Where the target of a redirect may begin.
@@ -103,10 +169,14 @@ impl Folders {
             self.lost |= !simple.words.is_empty();
             return;
         };
+        self.lost |= simple.env.iter().any(|name| FOLDER_VARIABLES.contains(&name.as_str()));
         let args = simple.words.get(1..).unwrap_or_default();
         let values = match base.as_str() {
             "cd" | "chdir" | "pushd" => match target(args) {
-                Target::Folder(named) => vec![named.clone()],
+                Target::Folder(named) => {
+                    self.pushed += usize::from(base == "pushd");
+                    vec![named.clone()]
+                }
                 Target::Home if base != "pushd" => {
                     vec![Word { pieces: vec![Piece::Home], splits: false }]
                 }
@@ -115,10 +185,26 @@ impl Folders {
                     return;
                 }
             },
+            // It leads back to where `pushd` of the same line began, or to a place of earlier days.
             "popd" => {
-                self.lost = true;
+                self.lost |= repeats || self.pushed == 0 || !args.is_empty();
+                self.pushed = self.pushed.saturating_sub(1);
                 return;
             }
+            "alias" => {
+                self.lost |= !args.is_empty();
+                return;
+            }
+            "shopt" | "setopt" | "set" | "unsetopt" => {
+                let named = |word: &Word| match word.text() {
+                    Some(text) => FOLDER_OPTIONS.contains(&text.to_lowercase().as_str()),
+                    None => true,
+                };
+                self.lost |= args.iter().any(named);
+                return;
+            }
+            // A folder as a command is `cd` to some shells.
+            "~" | ".." if args.is_empty() => simple.words.clone(),
             "env" | "genv" => option_values(args, "C", &["chdir"]),
             "sudo" => option_values(args, "DR", &["chdir", "chroot"]),
             // It works in every folder that is found.
@@ -223,6 +309,10 @@ fn begins_at_home(simple: &Simple) -> bool {
     match simple.base().as_deref() {
         Some("ssh" | "mosh") => true,
         Some("su" | "runuser") => simple.words.iter().any(login),
+        Some("sudo" | "doas") => simple
+            .words
+            .iter()
+            .any(|word| matches!(word.text(), Some("-i" | "-s" | "--login" | "--shell"))),
         _ => false,
     }
 }
@@ -232,7 +322,11 @@ fn begins_at_home(simple: &Simple) -> bool {
 fn options(simple: &Simple) -> Vec<Word> {
     let args = simple.words.get(1..).unwrap_or_default();
     let letters = match simple.base().as_deref() {
-        Some("patch" | "gpatch") => "Cd",
+        Some("patch" | "gpatch" | "unzip" | "start-stop-daemon") => "Cd",
+        Some("cpio" | "sudo") => "CD",
+        Some("docker" | "podman" | "nerdctl" | "nsenter") => "Cw",
+        Some("tmux" | "screen") => "Cc",
+        Some("wget") => "CP",
         // `tar cfC out.tar / etc` names its values in the order of the letters.
         Some("tar" | "gtar" | "bsdtar")
             if args.iter().any(|word| {

@@ -10,6 +10,7 @@
 //!
 //! [`settings`] reads the files that a policy stands in, with the tables beside it.
 
+mod argument;
 mod call;
 mod cases;
 mod exact;
@@ -25,6 +26,7 @@ mod path;
 mod pattern;
 mod profile;
 mod prompt;
+mod protect;
 mod rule;
 pub mod settings;
 mod shell;

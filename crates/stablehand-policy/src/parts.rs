@@ -4,11 +4,13 @@
 //! host), or is only mentioned (an argument that may be a path): then a rule can forbid it, and
 //! none has to allow it.
 
+use super::argument;
 use super::call::{Call, World};
 use super::folders::Folders;
 use super::host::Host;
 use super::network;
 use super::path::{self, Places};
+use super::protect::{self, Reach};
 use super::shell::{self, Simple, Word};
 use serde_json::Value;
 use stablehand_core::event::{ToolInput, ToolKind};
@@ -53,8 +55,6 @@ const REMOVERS: &[&str] = &["rm", "rmdir", "unlink", "shred", "trash", "srm"];
 /// Commands after which a path may lead elsewhere than it does now.
 const RESHAPERS: &[&str] =
     &["ln", "mv", "mount", "umount", "tar", "unzip", "rsync", "cp", "git", "link"];
-/// So many letters of a word like `-rfetc/passwd` may be options before its value begins.
-const MAX_CLUSTER: usize = 8;
 
 /// Takes a call apart.
 pub(crate) fn of(call: &Call<'_>, world: &dyn World) -> Vec<Part> {
@@ -140,7 +140,9 @@ fn verb(kind: ToolKind) -> &'static str {
 fn place_parts(paths: &[&str], kind: ToolKind, here: &str, world: &dyn World) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for path in paths {
-        let places = Places::of_text(path, &[here.to_owned()], world);
+        let mut places = Places::of_text(path, &[here.to_owned()], world);
+        // A search goes through all that is below.
+        places.thorough = matches!(kind, ToolKind::Search | ToolKind::Delete | ToolKind::Move);
         let what = format!("{} {}", verb(kind), places.show());
         if parts.iter().all(|part| part.what != what) {
             parts.push(Part { what, facet: Facet::Path(places), kind, needs_permission: true });
@@ -248,6 +250,7 @@ fn redirect_parts(
     if folders.may_mislead(&redirect.target) {
         places.drift();
     }
+    places.alias(folders.aliased());
     // After `cd $X` or `ln -s` nobody can say now where a path will lead then.
     places.certain &= !reshaped && !folders.lost;
     let what = format!("{} {}", verb(kind), places.show());
@@ -263,6 +266,8 @@ fn mention_parts(simple: &Simple, folders: &Folders, world: &dyn World, parts: &
             .words
             .iter()
             .any(|word| word.beginning().starts_with("-i") || word.beginning().starts_with("--in"));
+    let reach = protect::reach(simple);
+    let removes = REMOVERS.contains(&base) || matches!(base, "mv" | "git");
     let kind = if REMOVERS.contains(&base) {
         ToolKind::Delete
     } else if WRITERS.contains(&base) || in_place {
@@ -270,38 +275,42 @@ fn mention_parts(simple: &Simple, folders: &Folders, world: &dyn World, parts: &
     } else {
         ToolKind::Read
     };
+    let thorough = argument::is_thorough(simple);
     let mut add = |word: &Word| {
         let mut places = Places::of_word(word, folders.of_arguments(), world);
+        places.thorough = thorough;
         if folders.may_mislead(word) {
             places.drift();
         }
-        let what = format!("{} {}", verb(kind), places.show());
-        parts.push(Part { what, facet: Facet::Path(places), kind, needs_permission: false });
+        places.alias(folders.aliased());
+        let mut push = |kind: ToolKind, places: Places| {
+            let what = format!("{} {}", verb(kind), places.show());
+            parts.push(Part { what, facet: Facet::Path(places), kind, needs_permission: false });
+        };
+        places.removed = removes && (thorough || reach != Reach::Nothing || base == "mv");
+        // Of what it may write, only what is protected counts: it reads files by the same options.
+        if reach != Reach::Nothing && kind == ToolKind::Read && places.protected(world).is_some() {
+            push(ToolKind::Edit, places.clone());
+        }
+        push(kind, places);
     };
     for word in simple.words.iter().skip(1) {
-        let Some(text) = word.text() else {
-            add(word);
-            continue;
-        };
-        if text.contains("://") {
-            continue;
-        }
-        if let Some((_, value)) = text.split_once('=').filter(|(_, value)| !value.is_empty()) {
-            add(&Word::literal(value));
-        }
-        match text.strip_prefix('-') {
-            // `-o/etc/passwd`, `-rfetc/passwd`: the value may begin behind any of the letters.
-            Some(rest) => {
-                let Some(sign) = rest.find(['/', '~', '.']) else { continue };
-                let starts = rest.char_indices().map(|(at, _)| at).skip(1);
-                let starts = starts.take_while(|at| *at < sign).take(MAX_CLUSTER);
-                for at in starts.chain([sign]) {
-                    add(&Word::literal(rest.get(at..).unwrap_or_default()));
-                }
-            }
-            None if text.starts_with('@') => add(&Word::literal(text.trim_start_matches('@'))),
-            None => add(word),
-        }
+        argument::paths(base, word).iter().for_each(&mut add);
+    }
+    if thorough && argument::begins_here(simple) {
+        add(&Word::literal("."));
+    }
+    let touched = match reach {
+        Reach::Folder => ".",
+        Reach::Repository => ".git/config",
+        Reach::Nothing | Reach::Arguments => return,
+    };
+    let mut places = Places::of_text(touched, folders.of_arguments(), world);
+    places.removed = true;
+    if places.protected(world).is_some() {
+        let what = format!("change files in {}", places.show());
+        let (facet, kind) = (Facet::Path(places), ToolKind::Edit);
+        parts.push(Part { what, facet, kind, needs_permission: false });
     }
 }
 

@@ -8,6 +8,10 @@ use super::shell::{Piece, Word};
 use super::wild::{self, Sign};
 use globset::{GlobBuilder, GlobMatcher};
 use stablehand_core::Dialect;
+use std::collections::BTreeSet;
+
+/// Links of `/proc` that are followed in one path.
+const MAX_PROCESS_LINKS: usize = 5;
 
 /// Everywhere a path may lead.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +28,10 @@ pub(crate) struct Places {
     looked_up: bool,
     /// Whether it may begin in more than one folder.
     has_folders: bool,
+    /// Whether everything below it is meant too.
+    pub(crate) thorough: bool,
+    /// Whether it is taken away or changed with everything that is below it.
+    pub(crate) removed: bool,
 }
 
 impl Places {
@@ -104,6 +112,33 @@ impl Places {
         places
     }
 
+    /// Notes that any folder on the way may be a link to, or a copy of, one of these.
+    pub(crate) fn alias(&mut self, sources: &[String]) {
+        if sources.is_empty() {
+            return;
+        }
+        let mut known: BTreeSet<String> = self.forms.iter().cloned().collect();
+        let whole = if self.thorough { sources } else { &[] };
+        let led = self.forms.clone();
+        let led = led.iter().flat_map(|form| through(form, sources)).chain(whole.iter().cloned());
+        for found in led {
+            if known.insert(found.clone()) {
+                self.forms.push(found);
+                self.certain = false;
+            }
+        }
+        for row in self.vague.clone() {
+            let slashes = row.iter().enumerate().filter(|(_, sign)| **sign == Sign::Char('/'));
+            for (at, _) in slashes {
+                let rest = row.get(at..).unwrap_or_default();
+                for source in sources {
+                    let start = source.trim_end_matches('/').chars().map(Sign::Char);
+                    self.vague.push(start.chain(rest.iter().copied()).collect());
+                }
+            }
+        }
+    }
+
     /// Notes that it may also lead anywhere else.
     pub(crate) fn drift(&mut self) {
         self.certain = false;
@@ -112,16 +147,61 @@ impl Places {
     }
 
     fn add(&mut self, text: &str, here: &str, world: &dyn World) {
+        self.add_from(text, here, world, MAX_PROCESS_LINKS);
+    }
+
+    fn add_from(&mut self, text: &str, here: &str, world: &dyn World, links: usize) {
         let joined = join(here, text);
+        self.add_of_process(&joined, here, world, links);
         let mut forms = vec![clean(&joined)];
         match world.real(&joined) {
-            Some(real) => forms.push(clean(&real)),
+            Some(real) => {
+                if real != joined {
+                    self.add_of_process(&real, here, world, links);
+                }
+                forms.push(clean(&real));
+            }
             None => self.certain = false,
         }
         for form in forms {
             if !self.forms.contains(&form) {
                 self.forms.push(form);
             }
+        }
+    }
+
+    /// Follows the links that the system makes for each process: `/proc/self/cwd`, `/proc/1/root`.
+    fn add_of_process(&mut self, joined: &str, here: &str, world: &dyn World, links: usize) {
+        let Some(links) = links.checked_sub(1) else { return self.drift() };
+        for (at, _) in joined.match_indices('/') {
+            let (before, rest) = (joined.get(..at), joined.get(at + 1..).unwrap_or_default());
+            let Some(before) = before.filter(|before| !before.is_empty()).map(clean) else {
+                continue;
+            };
+            let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
+            let Some(process) = process_of(&before) else { continue };
+            let is_own = matches!(process, "self" | "thread-self");
+            match name {
+                "root" => self.add_from(rest.trim_start_matches('/'), "/", world, links),
+                "cwd" => {
+                    let from = if here.starts_with("/proc/") { world.workspace() } else { here };
+                    let rest = rest.trim_start_matches('/');
+                    self.add_from(rest, from, world, links);
+                    if !is_own {
+                        if let Some(home) = world.home() {
+                            self.add_from(rest, home, world, links);
+                        }
+                        self.drift();
+                    }
+                }
+                // A descriptor may be that of a folder.
+                "fd" if rest.contains('/') => self.drift(),
+                _ => {}
+            }
+        }
+        let clean = clean(joined);
+        if clean.strip_prefix("/dev/fd/").is_some_and(|rest| rest.contains('/')) {
+            self.drift();
         }
     }
 
@@ -152,6 +232,45 @@ impl Places {
                 }
             }
         }
+        self.protected_below(world)
+    }
+
+    /// Which protected name goes with it, where a folder above is changed as a whole or the shell
+    /// looks the names up.
+    fn protected_below(&self, world: &dyn World) -> Option<String> {
+        let workspace = clean(world.workspace());
+        let in_workspace = protected_names().map(|name| (name, format!("{workspace}/{name}")));
+        let own = world.protected().iter().map(|path| (path.as_str(), path.clone()));
+        let all = in_workspace.chain(own).map(|(name, path)| (name, path.to_lowercase()));
+        for (name, path) in all {
+            let is_above = |form: &String| {
+                let form = form.trim_end_matches('/').to_lowercase();
+                path.strip_prefix(&form).is_some_and(|rest| rest.starts_with('/'))
+            };
+            // `.cursor` is the folder of `.cursor/hooks.json`, wherever it lies.
+            let folder = name.split_once('/').map(|(folder, _)| folder).filter(|it| !it.is_empty());
+            let is_folder = |form: &String| {
+                folder.is_some_and(|folder| {
+                    form.rsplit('/').next().is_some_and(|last| last.eq_ignore_ascii_case(folder))
+                })
+            };
+            let above = self.removed && self.forms.iter().any(is_above);
+            if above || (self.removed || self.thorough) && self.forms.iter().any(is_folder) {
+                return Some(name.to_owned());
+            }
+            let mut steps = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0);
+            let whole = wild::parse(&path);
+            let named = |row: &Vec<Sign>| {
+                wild::may_match(row, &whole)
+                    || steps.any(|at| {
+                        let above = path.get(..at).unwrap_or_default();
+                        above.len() > workspace.len() && wild::may_match(row, &wild::parse(above))
+                    })
+            };
+            if !self.adrift && self.vague.iter().any(named) {
+                return Some(name.to_owned());
+            }
+        }
         None
     }
 }
@@ -169,6 +288,28 @@ const PROTECTED_FIRST: &[&str] = &[".git", ".hg", ".stablehand", "stablehand.tom
 /// What several agents read, and other programs that run what they find.
 const PROTECTED_LAST: &[&str] =
     &[".mcp.json", ".envrc", ".vscode/tasks.json", ".vscode/settings.json"];
+
+/// The process whose folder under `/proc` this is, by the clean path of that folder.
+fn process_of(folder: &str) -> Option<&str> {
+    let mut parts = folder.strip_prefix("/proc/")?.split('/');
+    let process = parts.next()?;
+    match (parts.next(), parts.next(), parts.next()) {
+        (None, ..) | (Some("task"), Some(_), None) => Some(process),
+        _ => None,
+    }
+}
+
+/// Where a path may lead if any folder on the way is in truth one of the sources.
+pub(crate) fn through(form: &str, sources: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, _) in form.match_indices('/') {
+        let Some(rest) = form.get(at..).filter(|rest| rest.len() > 1) else { continue };
+        for source in sources {
+            found.push(clean(&format!("{source}{rest}")));
+        }
+    }
+    found
+}
 
 /// A path from a folder on.
 pub(crate) fn join(here: &str, path: &str) -> String {
@@ -272,7 +413,8 @@ impl PathPatterns {
             (self.plain.is_empty() || self.plain.iter().any(|p| p.may_match(form, world)))
                 && !self.except.iter().any(|p| p.matches(form, world))
         });
-        if hit {
+        let goes_through = |form: &String| self.plain.iter().any(|p| p.is_below(form, world));
+        if hit || (places.thorough && places.forms.iter().any(goes_through)) {
             return Fit::Certain;
         }
         if places.vague.is_empty() && places.certain {
@@ -375,6 +517,18 @@ impl PathPattern {
             })
         });
         seen_in_lower || seen.iter().any(|rest| self.fits_somehow(rest))
+    }
+
+    /// Whether it begins with a folder or file that is named and lies below the path.
+    fn is_below(&self, form: &str, world: &dyn World) -> bool {
+        let named: Vec<&str> =
+            self.text.split('/').take_while(|part| !part.contains(['*', '?', '[', '{'])).collect();
+        let form = form.trim_end_matches('/').to_lowercase();
+        !named.is_empty()
+            && self.roots(world).iter().any(|root| {
+                let named = clean(&format!("{root}/{}", named.join("/"))).to_lowercase();
+                named.strip_prefix(&form).is_some_and(|rest| rest.starts_with('/'))
+            })
     }
 
     fn fits_somehow(&self, rest: &str) -> bool {

@@ -174,11 +174,13 @@ fn may_have_option(option: &[Sign], args: &[Word]) -> bool {
     if letters.first().is_none_or(|c| *c == '-') {
         // `--force` may come as `--force=…`, or cut short.
         let name: String = letters.iter().skip(1).collect();
-        return args.iter().filter_map(Word::text).any(|arg| {
-            arg.strip_prefix("--").is_some_and(|given| {
+        let short = SHORT.iter().find(|(long, _)| *long == name).map_or("", |(_, short)| short);
+        return args.iter().filter_map(Word::text).any(|arg| match arg.strip_prefix("--") {
+            Some(given) => {
                 let given = given.split('=').next().unwrap_or(given);
                 !given.is_empty() && name.starts_with(given)
-            })
+            }
+            None => arg.starts_with('-') && arg.contains(|c| short.contains(c)),
         });
     }
     // `-rf` may come as `-r -f`, `-fr` or `--recursive --force`.
@@ -187,10 +189,19 @@ fn may_have_option(option: &[Sign], args: &[Word]) -> bool {
             let text = arg.beginning();
             match text.strip_prefix("--") {
                 Some(long) => long.chars().next().is_some_and(|c| c.eq_ignore_ascii_case(letter)),
-                None => text.starts_with('-') && text.contains(*letter),
+                None => text.starts_with('-') && text.contains(|c| same_option(c, *letter)),
             }
         })
     })
+}
+
+/// Long options and the letters that usually mean the same.
+const SHORT: &[(&str, &str)] =
+    &[("force", "f"), ("recursive", "rR"), ("delete", "dD"), ("yes", "y"), ("no-verify", "n")];
+
+/// Whether two letters are the same option: `-R` is `-r` to many commands.
+fn same_option(a: char, b: char) -> bool {
+    a == b || (a.eq_ignore_ascii_case(&'r') && b.eq_ignore_ascii_case(&'r'))
 }
 
 /// Whether the operands of a pattern may be the first ones of a command. Options between them, and

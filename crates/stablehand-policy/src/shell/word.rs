@@ -78,6 +78,19 @@ impl Word {
         }
     }
 
+    /// Makes one hole of everything between the first and the last: what stands in brackets or
+    /// braces is not all there when the shell is done with them.
+    pub(crate) fn merge_holes(&mut self) {
+        let hole = |piece: &Piece| matches!(piece, Piece::Any | Piece::Glob);
+        let first = self.pieces.iter().position(hole);
+        let last = self.pieces.iter().rposition(hole);
+        if let (Some(first), Some(last)) = (first, last)
+            && first < last
+        {
+            self.pieces.splice(first..=last, [Piece::Any]);
+        }
+    }
+
     /// The word as a row of texts with holes between them, `None` being a hole; for those who deny.
     pub(crate) fn guess(&self, home: Option<&str>, here: &str) -> Vec<Option<String>> {
         let mut row: Vec<Option<String>> = Vec::new();
@@ -140,11 +153,26 @@ pub(crate) fn unquoted(text: &str, first: bool) -> Word {
                 Some(c) => word.push_char(c),
                 None => word.push_char('\\'),
             },
-            '*' | '?' | '[' | ']' => {
+            '[' => {
+                // `[a-z]` is one character, none of those that stand there.
+                word.push(Piece::Glob);
+                word.splits = true;
+                let behind = chars.as_str();
+                chars = behind.rsplit_once(']').map_or("", |(_, rest)| rest).chars();
+            }
+            '*' | '?' | ']' => {
                 word.push(Piece::Glob);
                 word.splits = true;
             }
-            '{' | '}' | ',' if braces => {
+            '{' if braces => {
+                // Of `{a,b}` one of the two is left.
+                word.push(Piece::Any);
+                word.splits = true;
+                let behind = chars.as_str();
+                chars = behind.rsplit_once('}').map_or("", |(_, rest)| rest).chars();
+            }
+            // What it ends may have begun in another part of the word.
+            '}' if text != "{}" => {
                 word.push(Piece::Any);
                 word.splits = true;
             }

@@ -65,6 +65,9 @@ impl Walk<'_, '_> {
                 if text.contains('{') && word.text().is_some() && text != "{}" {
                     return Word { pieces: vec![Piece::Any], splits: true };
                 }
+                if text.contains(['{', '[']) {
+                    word.merge_holes();
+                }
                 word
             }
             "simple_expansion" => {
