@@ -143,6 +143,9 @@ impl Deeds {
         let stopped = self.verdict.filter(|_| by_agent != Some(SessionEnd::Success));
         let expected = if self.overdue {
             by_agent?
+        } else if self.signalled && self.client_left == Some(0) {
+            // Nothing was open between client and agent when the signal came.
+            SessionEnd::Success
         } else if self.signalled || (self.cancelled && is(SessionEnd::Interrupted)) {
             SessionEnd::Interrupted
         } else {
