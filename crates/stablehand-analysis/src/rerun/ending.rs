@@ -71,6 +71,7 @@ impl Deeds {
             DecisionRecord::AskedToLeave(_) => self.asked_to_leave = true,
             DecisionRecord::KeeperLost(_)
             | DecisionRecord::SessionTaken(_)
+            | DecisionRecord::HooksChanged(_)
             | DecisionRecord::HooksInactive(_) => self.otherwise = true,
             DecisionRecord::AgentExited(exited) => {
                 let code = exited.exit_code.map(Exit::Code);
