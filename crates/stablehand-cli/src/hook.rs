@@ -10,7 +10,7 @@
 //! twice the time of `/bin/true` merely to be loaded. What it cannot do it leaves to the large one.
 
 use nix::sys::signal::{SigSet, Signal};
-use stablehand::hook_call::{HookCall, SOCKET, TOKEN};
+use stablehand::hook_call::{HookCall, SOCKET, TOKEN, socket_of, token_of};
 use stablehand::hooks::SMALL;
 use stablehand_core::Dialect;
 use stablehand_core::hook::Answered;
@@ -54,13 +54,9 @@ pub struct HookArgs {
     #[arg(long, value_name = "SECONDS")]
     within: Option<u64>,
 
-    /// Where the run above listens [default: from `STABLEHAND_HOOK_SOCKET`]
-    #[arg(long, value_name = "PATH")]
-    socket: Option<PathBuf>,
-
-    /// A file with the run's token [default: from `STABLEHAND_HOOK_RUN`]
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
+    /// The folder of the run to ask where no run of ours is above [see `STABLEHAND_HOOK_SOCKET`]
+    #[arg(long, value_name = "FOLDER")]
+    run: Option<PathBuf>,
 
     /// The agent's name of the event, such as preToolUse
     #[arg(value_name = "EVENT")]
@@ -73,8 +69,7 @@ struct Wanted {
     agent: Option<String>,
     alone: bool,
     within: Option<Duration>,
-    socket: Option<PathBuf>,
-    token_file: Option<PathBuf>,
+    run: Option<PathBuf>,
     event: Option<String>,
 }
 
@@ -93,8 +88,7 @@ fn read(mut args: impl Iterator<Item = OsString>) -> Result<Wanted, String> {
                 let seconds = seconds.ok_or("--within needs a number of seconds")?;
                 wanted.within = Some(Duration::from_secs(seconds));
             }
-            "--socket" => wanted.socket = Some(value(text)?.into()),
-            "--token-file" => wanted.token_file = Some(value(text)?.into()),
+            "--run" => wanted.run = Some(value(text)?.into()),
             option if option.starts_with('-') => {
                 return Err(format!("there is no option {option}"));
             }
@@ -154,22 +148,26 @@ fn serve(wanted: &Wanted, agent: Dialect, event: &str, alone: Alone) -> Answered
         agent: agent.name(),
         hooks: agent.hook_answers(),
         event,
-        socket: wanted.socket.clone().or_else(|| var(SOCKET).map(PathBuf::from)),
+        socket: var(SOCKET).map(PathBuf::from),
         token: String::new(),
         within: wanted.within.unwrap_or(WITHIN),
     };
-    if wanted.alone && call.socket.is_none() {
-        return alone(&call);
-    }
-    match &wanted.token_file {
-        Some(file) => match std::fs::read_to_string(file) {
-            Ok(token) => token.trim().clone_into(&mut call.token),
+    match &wanted.run {
+        _ if call.socket.is_some() => {
+            call.token = var(TOKEN).and_then(|it| it.into_string().ok()).unwrap_or_default();
+        }
+        Some(folder) => match std::fs::read_to_string(token_of(folder)) {
+            Ok(token) => {
+                call.socket = Some(socket_of(folder));
+                call.token = token;
+            }
             Err(error) => {
-                let file = file.display();
-                return call.refuse(&format!("the token cannot be read from `{file}`: {error}"));
+                let folder = folder.display();
+                return call.refuse(&format!("the run at `{folder}` cannot be reached: {error}"));
             }
         },
-        None => call.token = var(TOKEN).and_then(|it| it.into_string().ok()).unwrap_or_default(),
+        None if wanted.alone => return alone(&call),
+        None => {}
     }
     call.make(&mut std::io::stdin())
 }

@@ -166,9 +166,9 @@ impl Shell {
     /// log cannot be made.
     pub fn start(env: &Env, spec: SessionSpec, setup: &Setup) -> Result<Shell, Failure> {
         let redaction = setup.redaction.as_ref();
-        let screen = Screen::start(redaction).map_err(streams)?;
         let (control, requests) = control::control().map_err(streams)?;
         let attention = signals::watch(control.clone()).map_err(streams)?;
+        let screen = Screen::start(redaction).map_err(streams)?;
         let shows_status = setup.status
             && env.stderr_is_terminal
             && !env.dumb

@@ -5,9 +5,12 @@
 //! SIGPIPE is ignored by Rust itself. Between runs, when nobody listens for requests, a stop ends
 //! the program.
 
+#[cfg_attr(target_os = "linux", path = "signals/linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "signals/other.rs")]
+mod source;
+
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
-use signal_hook::iterator::Signals;
+use signal_hook::consts::{SIGQUIT, SIGWINCH};
 use stablehand::control::{Control, Request};
 use stablehand_core::terminal::TerminalSize;
 use std::fs::File;
@@ -67,19 +70,16 @@ impl Attention {
     }
 }
 
-/// Starts the thread.
+/// Starts the thread. On Linux this has to come before every other thread: those that are started
+/// later inherit that signals are blocked, so that the signals wait until this one takes them.
 pub fn watch(control: Control) -> std::io::Result<Attention> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH])?;
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // The thread below may be late; what the handler itself does is not.
-        signal_hook::flag::register(signal, control.alarm())?;
-    }
+    let signals = source::open(control.alarm())?;
     let attention = Attention::default();
     let attentive = attention.clone();
     // A line editor may have the terminal in raw mode when we are told to leave.
     let terminal = tcgetattr(std::io::stdin()).ok();
     std::thread::Builder::new().name("signals".into()).spawn(move || {
-        for signal in &mut signals {
+        for signal in signals {
             if signal == SIGQUIT {
                 control.send(Request::Dump);
                 continue;

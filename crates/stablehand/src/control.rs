@@ -13,6 +13,7 @@ pub use board::{AnswerError, Board, Refused};
 use crate::gate::Remembered;
 use crate::prompt_gate;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{pipe, read, write};
 use stablehand_core::actor::Actor;
 use stablehand_core::id::TurnId;
@@ -23,7 +24,7 @@ use stablehand_policy::RuleRef;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The signal that a request to stop stands for.
 const SIGTERM: i32 = 15;
@@ -110,12 +111,52 @@ pub struct Requests {
     board: Board,
 }
 
+/// A stop that was asked for and is not in the queue yet.
+///
+/// The thread that turns signals into requests may be late. The driver therefore looks at the source
+/// of the signals itself, and that thread raises the alarm before it takes a signal from there: one
+/// of the two always shows.
+#[derive(Debug, Default)]
+pub struct Alarm {
+    raised: Arc<AtomicBool>,
+    source: OnceLock<OwnedFd>,
+}
+
+impl Alarm {
+    /// Says that a stop is on its way, if the source has one. To be called before it is taken.
+    pub fn raise_if_pending(&self) {
+        if self.source.get().is_some_and(is_readable) {
+            self.raised.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Returns the flag that says so, for a signal handler.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.raised)
+    }
+
+    /// Sets the descriptor that is readable while a signal to stop is pending. The first one stays.
+    pub fn watch(&self, source: OwnedFd) {
+        let _first = self.source.get_or_init(|| source);
+    }
+
+    fn is_raised(&self) -> bool {
+        // The source first: what is no longer there has raised the alarm.
+        self.source.get().is_some_and(is_readable) || self.raised.load(Ordering::SeqCst)
+    }
+}
+
+fn is_readable(fd: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
+    matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1..))
+}
+
 /// The sending end.
 #[derive(Debug)]
 pub struct Sender<T> {
     queue: Arc<Mutex<VecDeque<T>>>,
     wake: Arc<OwnedFd>,
-    alarm: Arc<AtomicBool>,
+    alarm: Arc<Alarm>,
 }
 
 /// The receiving end.
@@ -123,7 +164,7 @@ pub struct Sender<T> {
 pub struct Receiver<T> {
     queue: Arc<Mutex<VecDeque<T>>>,
     wake: OwnedFd,
-    alarm: Arc<AtomicBool>,
+    alarm: Arc<Alarm>,
 }
 
 /// A pair of ends for requests.
@@ -222,9 +263,9 @@ impl Control {
         &self.board
     }
 
-    /// Set where a stop is on its way, by a caller that may do no more than that, such as a handler
-    /// of signals. Until the stop is here, nothing is allowed.
-    pub fn alarm(&self) -> Arc<AtomicBool> {
+    /// Says that a stop is on its way before it can be sent. Until the stop is here, the driver
+    /// allows nothing.
+    pub fn alarm(&self) -> Arc<Alarm> {
         Arc::clone(&self.queue.alarm)
     }
 }
@@ -263,7 +304,7 @@ pub fn channel<T>() -> std::io::Result<(Sender<T>, Receiver<T>)> {
         fcntl(end, FcntlArg::F_SETFD(nix::fcntl::FdFlag::FD_CLOEXEC))?;
     }
     let queue = Arc::new(Mutex::new(VecDeque::new()));
-    let alarm = Arc::new(AtomicBool::new(false));
+    let alarm = Arc::new(Alarm::default());
     Ok((
         Sender { queue: Arc::clone(&queue), wake: Arc::new(writer), alarm: Arc::clone(&alarm) },
         Receiver { queue, wake: reader, alarm },
@@ -292,12 +333,12 @@ impl<T> Sender<T> {
 impl<T> Receiver<T> {
     /// Whether a stop is on its way.
     pub fn is_alarmed(&self) -> bool {
-        self.alarm.load(Ordering::SeqCst)
+        self.alarm.is_raised()
     }
 
     /// The stop has come.
     pub fn calm(&self) {
-        self.alarm.store(false, Ordering::SeqCst);
+        self.alarm.raised.store(false, Ordering::SeqCst);
     }
 
     /// Readable when something waits.

@@ -34,8 +34,8 @@ mod two_way;
 
 pub use approvals::Approvals;
 pub use ending::{Ending, RunReport};
-pub(crate) use hooks::{FOLDER, socket_of};
-pub use hooks::{HookInstall, HookSpec};
+pub(crate) use hooks::FOLDER;
+pub use hooks::{HookFile, HookSpec};
 pub(crate) use notes::cut;
 pub use status::{StatusCell, StatusLine};
 pub use stop::Stages;

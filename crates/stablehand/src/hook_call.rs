@@ -27,6 +27,16 @@ pub const SOCKET: &str = "STABLEHAND_HOOK_SOCKET";
 /// agents keep variables of such names from their hooks.
 pub const TOKEN: &str = "STABLEHAND_HOOK_RUN";
 
+/// Returns the socket in the folder of a run; its name is short, because paths of sockets are.
+pub fn socket_of(folder: &Path) -> PathBuf {
+    folder.join("s")
+}
+
+/// Returns the file with the token in the folder of a run.
+pub fn token_of(folder: &Path) -> PathBuf {
+    folder.join("token")
+}
+
 /// What a hook may bring along: the largest file that an agent reads whole, and then some.
 pub const MOST_PAYLOAD: usize = 32 << 20;
 

@@ -38,7 +38,8 @@ pub use merge::{Merged, Unmerged, merge, unmerge};
 pub use place::Target;
 pub use run::{HookRun, HookSetup, HookWish, MOST_CONTEXT};
 pub use status::{HookState, HookStatus, OtherProgram};
-pub use survey::{Finding, OurEntry, Survey, survey};
+use survey::guard;
+pub use survey::{Finding, Guard, OurEntry, Survey, survey};
 
 use crate::agent::Agent;
 use serde::Serialize;
@@ -90,7 +91,7 @@ impl HookPlan {
     pub fn of(
         agent: Agent,
         program: &Path,
-        answers: Answers,
+        answers: Answers<'_>,
     ) -> Result<Option<HookPlan>, HookError> {
         let row = agent.row();
         let (Some(form), Some(hooks)) = (row.hooks, row.dialect.hooks()) else { return Ok(None) };
@@ -103,7 +104,7 @@ impl HookPlan {
         form: HookForm,
         events: &[HookEvent],
         program: &Path,
-        answers: Answers,
+        answers: Answers<'_>,
     ) -> Result<HookPlan, HookError> {
         let wanted = events.iter().copied().filter(|event| form.wants(event.name));
         let name = program.file_name().map(OsStr::to_owned);
@@ -130,6 +131,12 @@ impl HookPlan {
     /// Whether everything that is wanted is there already, for a program that can be started.
     pub fn is_covered_by(&self, survey: &Survey) -> bool {
         self.missing_from(survey).is_empty()
+    }
+
+    /// Returns what a file does to hold the agent: our entries as they stand there, with the groups
+    /// that they are in, and what keeps the agent from running them.
+    pub fn guard(&self, text: Option<&str>) -> Result<Guard, FileError> {
+        guard(text, &self.form, &self.known, &self.name)
     }
 
     /// The events that are not covered.

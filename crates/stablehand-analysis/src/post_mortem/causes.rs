@@ -38,6 +38,8 @@ pub enum CauseKind {
     KeeperLost,
     /// The agent was to be held by hooks and did not call them.
     HooksInactive,
+    /// Our hooks in the agent's file were removed or changed during the run.
+    HooksChanged,
     /// The agent ran a tool without asking, and the rules do not allow it.
     NotAsked,
     /// The log could not be written, and was required.
@@ -176,6 +178,7 @@ impl CauseKind {
         CauseKind::SessionTaken,
         CauseKind::KeeperLost,
         CauseKind::HooksInactive,
+        CauseKind::HooksChanged,
         CauseKind::NotAsked,
         CauseKind::LogFailed,
         CauseKind::Unfinished,

@@ -50,6 +50,7 @@ const MARKED: &[DecisionKind] = &[
     DecisionKind::ExitOverdue,
     DecisionKind::HookRefused,
     DecisionKind::HookUnreadable,
+    DecisionKind::HooksChanged,
     DecisionKind::HooksInactive,
     DecisionKind::HooksLeft,
     DecisionKind::KeeperLost,

@@ -71,6 +71,7 @@ impl Deeds {
             DecisionRecord::AskedToLeave(_) => self.asked_to_leave = true,
             DecisionRecord::KeeperLost(_)
             | DecisionRecord::SessionTaken(_)
+            | DecisionRecord::HooksChanged(_)
             | DecisionRecord::HooksInactive(_) => self.otherwise = true,
             DecisionRecord::AgentExited(exited) => {
                 let code = exited.exit_code.map(Exit::Code);
@@ -143,6 +144,9 @@ impl Deeds {
         let stopped = self.verdict.filter(|_| by_agent != Some(SessionEnd::Success));
         let expected = if self.overdue {
             by_agent?
+        } else if self.signalled && self.client_left == Some(0) {
+            // Nothing was open between client and agent when the signal came.
+            SessionEnd::Success
         } else if self.signalled || (self.cancelled && is(SessionEnd::Interrupted)) {
             SessionEnd::Interrupted
         } else {

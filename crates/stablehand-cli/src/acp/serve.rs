@@ -156,10 +156,10 @@ pub(super) fn main(choice: &ChoiceArgs, again: &AgainArgs) -> Result<u8, Failure
     // What is wrong with it is said now, and not in the first turn.
     let config = choice.config(&env)?;
     choice.gate(agent, &config)?;
-    let screen = Screen::start(choice.redaction().as_ref()).map_err(io)?;
     let (control, requests) = control::control().map_err(io)?;
     let gone = control.clone();
     let attention = signals::watch(control).map_err(io)?;
+    let screen = Screen::start(choice.redaction().as_ref()).map_err(io)?;
     attention.set(true);
     let folder = choice.log_dir(&env)?;
     let host = match choice.redaction() {

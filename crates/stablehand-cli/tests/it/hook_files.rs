@@ -146,7 +146,10 @@ fn killed_run(env: &TestEnv) -> PathBuf {
     write(&file, "{\"version\": 1}");
     let state = env.home().join(".local/state/stablehand");
     let program = bins().stablehand.canonicalize().unwrap();
-    let plan = HookPlan::of(Agent::Cursor, &program, Answers::ForRun).unwrap().unwrap();
+    let plan =
+        HookPlan::of(Agent::Cursor, &program, Answers::ForRun(std::path::Path::new("/run/none")))
+            .unwrap()
+            .unwrap();
     let target = plan.form.target(Scope::Project, &env.work(), None);
     let run = Installation::begin(&target, &plan, &state).unwrap();
     let status = hooks(env, &["status"]).stdout_text();

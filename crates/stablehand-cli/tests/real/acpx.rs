@@ -117,9 +117,7 @@ fn a_pass_through_changes_nothing() {
         });
         assert!(plain.0.contains(TOOLS_DONE), "{plain:?}");
         assert_eq!(plain, passed);
-        // The client sends SIGTERM to an agent that takes its time to leave after the answer.
-        let outcome = real.env.log().one("run_ended")["outcome"].clone();
-        assert!(outcome == "success" || outcome == "interrupted", "{outcome}");
+        assert_eq!(real.env.log().one("run_ended")["outcome"], "success");
     });
 }
 

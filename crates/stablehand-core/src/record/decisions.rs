@@ -13,7 +13,7 @@ mod talk;
 mod word;
 
 pub use hooks::{
-    HookAnswered, HookPermitted, HookReceived, HookReply, HooksInstalled, HooksMissing,
+    HookAnswered, HookPermitted, HookReceived, HookReply, HooksChanged, HooksInstalled,
     HooksRemoved, HooksTried, ToolNotAsked,
 };
 pub use log::{
@@ -323,8 +323,8 @@ decision_records! {
     HookUnreadable(Remark) = "hook_unreadable", Warn;
     /// A tool was used that nobody asked about; ERROR where that stops the agent.
     ToolNotAsked = "tool_not_asked", Warn;
-    /// Our entries are no longer in the agent's file.
-    HooksMissing = "hooks_missing", Warn;
+    /// Our entries in the agent's file were removed or changed during a run; the agent is killed.
+    HooksChanged = "hooks_changed", Error;
     /// The agent uses a tool and has called no hook; it is killed.
     HooksInactive(Remark) = "hooks_inactive", Error;
     /// The agent's file was given back.

@@ -43,7 +43,13 @@ fn act(mode: &str, args: Vec<OsString>) -> Result<(), Box<dyn Error>> {
     let rest: Vec<OsString> = args.collect();
     let program = std::env::current_exe()?;
     let form = Agent::Cursor.row().hooks.ok_or("no hooks")?;
-    let plan = HookPlan::new("cursor", form, EVENTS, &program, Answers::ForRun)?;
+    let plan = HookPlan::new(
+        "cursor",
+        form,
+        EVENTS,
+        &program,
+        Answers::ForRun(std::path::Path::new("/run/none")),
+    )?;
     let target = Target::new(&root, ".cursor", "hooks.json");
     if rest.first().is_some_and(|word| word == "traced") {
         #[cfg(target_os = "linux")]

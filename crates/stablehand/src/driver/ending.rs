@@ -144,6 +144,7 @@ pub(super) fn conclude(
             StopReason::LogFailed
             | StopReason::SessionTaken
             | StopReason::HooksInactive
+            | StopReason::HooksChanged
             | StopReason::Unasked
             | StopReason::KeeperLost,
         ) => ending(SessionEnd::Internal, EndedBy::Supervisor),

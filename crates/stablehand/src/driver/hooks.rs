@@ -11,9 +11,10 @@ mod setup;
 #[cfg(test)]
 mod tests;
 mod trial;
+mod watch;
 
-pub(crate) use serve::{FOLDER, socket_of};
-pub use setup::{HookInstall, HookSpec};
+pub(crate) use serve::FOLDER;
+pub use setup::{HookFile, HookSpec};
 pub(super) use setup::{equip, open};
 
 use super::Driver;
@@ -24,6 +25,7 @@ use crate::agent::Agent;
 use crate::hook_call::Response;
 use crate::hooks::Installation;
 use crate::prompt_gate;
+use nix::poll::PollFlags;
 use serde_json::{Value, json};
 use serve::{Exchange, Incoming};
 use stablehand_core::Moment;
@@ -35,12 +37,13 @@ use stablehand_core::json::Scan;
 use stablehand_core::line::Line;
 use stablehand_core::monitor::Input;
 use stablehand_core::record::{
-    DecisionRecord, HookAnswered, HookPermitted, HookReceived, HooksMissing, HooksRemoved,
+    DecisionRecord, HookAnswered, HookPermitted, HookReceived, HooksChanged, HooksRemoved,
 };
 use stablehand_core::speak::{Answer, Unanswerable};
 use stablehand_core::text::excerpt;
 use stablehand_policy::Action;
 use std::collections::VecDeque;
+use watch::FileWatch;
 
 /// What a hook asks about: the tool, everything that the tool is given, and where it works.
 type About<'a> = (Option<&'a Tool>, &'a Value, Option<&'a str>);
@@ -59,6 +62,7 @@ const MOST_PERMITS: usize = 64;
 pub(super) struct HookServer {
     exchange: Exchange,
     installation: Option<Installation>,
+    watch: FileWatch,
     /// What each caller that waits asked, so that its answer has the right shape.
     callers: Vec<Caller>,
     permits: VecDeque<Permit>,
@@ -68,10 +72,8 @@ pub(super) struct HookServer {
     calls_first: bool,
     /// What the stream told before any hook called: nobody holds an agent that does so.
     began: Option<String>,
-    /// A tool that is over may have changed files since the last look at ours.
-    may_have_changed_files: bool,
-    /// Our entries were found missing from the agent's file.
-    entries_missed: bool,
+    /// A tool began or ended since the last look at the agent's file.
+    used_tool: bool,
 }
 
 #[derive(Debug)]
@@ -93,17 +95,22 @@ struct Permit {
 }
 
 impl HookServer {
-    fn new(exchange: Exchange, installation: Option<Installation>, calls_first: bool) -> Self {
+    fn new(
+        exchange: Exchange,
+        installation: Option<Installation>,
+        watch: FileWatch,
+        calls_first: bool,
+    ) -> Self {
         HookServer {
             exchange,
             installation,
+            watch,
             callers: Vec::new(),
             permits: VecDeque::new(),
             heard: 0,
             calls_first,
             began: None,
-            may_have_changed_files: false,
-            entries_missed: false,
+            used_tool: false,
         }
     }
 
@@ -252,6 +259,7 @@ impl HookServer {
             // Nobody wants to judge; the agent goes by its own rules.
             return self.reply(driver, hooks, call, &Reply::Nothing);
         }
+        self.look_at_file(driver, now);
         if is_stopping(driver) {
             // The run is being stopped and would not see the end of what begins now.
             return self.reply(
@@ -320,11 +328,11 @@ impl HookServer {
         self.exchange.answer(call.number, &said);
     }
 
-    /// Stops an agent that works and has called no hook, judges what it did unasked, and looks for our
-    /// entries.
+    /// Stops an agent that works and has called no hook, or whose hooks were changed, and judges what it
+    /// did unasked.
     fn look_at_agent(&mut self, driver: &mut Driver<'_>, now: Moment) {
         let began = self.began.take().filter(|_| self.heard == 0);
-        let may_have_changed_files = std::mem::take(&mut self.may_have_changed_files);
+        let may_have_changed = self.watch.was_touched() | std::mem::take(&mut self.used_tool);
         if !driver.spec.approvals.judge() {
             return;
         }
@@ -335,35 +343,28 @@ impl HookServer {
             driver.stamp(now);
             driver.log.decide(DecisionRecord::HooksInactive(text.into()), None);
             driver.stop.kill(StopReason::HooksInactive, now);
-        } else if may_have_changed_files {
-            driver.stamp(now);
-            self.look_for_entries(driver);
+        } else if may_have_changed {
+            self.look_at_file(driver, now);
         }
         driver.judge_tools(now);
     }
 
-    /// Says so once when our entries are gone from the agent's file. It is no reason to stop the run:
-    /// the agents that we know read the file when they start, and an honest `git stash` takes it away
-    /// too. What the agent then does without asking is judged.
-    fn look_for_entries(&mut self, driver: &mut Driver<'_>) {
-        let install = driver.spec.hooks.as_ref().and_then(|wanted| wanted.install.as_ref());
-        let Some(install) = install else { return };
-        if self.entries_missed || self.installation.is_none() {
+    /// Stops the run where the agent's file does not hold the agent as it did when the run began. An
+    /// agent that reads it again would ask nobody before its next tool.
+    fn look_at_file(&mut self, driver: &mut Driver<'_>, now: Moment) {
+        if driver.stop.reason().is_some() || !self.watch.has_changed() {
             return;
         }
-        let text = install.target.read().ok();
-        let survey = text.and_then(|text| install.plan.survey(text.as_deref()).ok());
-        if survey.is_some_and(|survey| install.plan.is_covered_by(&survey)) {
-            return;
-        }
-        self.entries_missed = true;
-        let path = install.target.path();
+        let path = self.watch.path();
         let text = format!(
-            "our hooks are no longer in `{}`: the agent may stop asking before it runs a tool",
+            "our hooks in `{}` were removed or changed during the run: nothing would hold the agent, \
+             so it is stopped",
             path.display()
         );
         let path = path.to_string_lossy().into_owned();
-        driver.log.decide(HooksMissing { path, text }, None);
+        driver.stamp(now);
+        driver.log.decide(HooksChanged { path, text }, None);
+        driver.stop.kill(StopReason::HooksChanged, now);
     }
 }
 
@@ -371,8 +372,10 @@ impl Channel for HookServer {
     fn hear(&mut self, _line: &Line<'_>, _scan: &Scan<'_>, events: &[EventKind]) {
         for event in events {
             match event {
-                EventKind::ItemStarted { item } if self.heard == 0 => {
-                    if let ItemBody::Tool(tool) = &item.body {
+                EventKind::ItemStarted { item } => {
+                    let ItemBody::Tool(tool) = &item.body else { continue };
+                    self.used_tool = true;
+                    if self.heard == 0 {
                         let name = excerpt(tool.name.as_bytes(), 60);
                         self.began.get_or_insert_with(|| format!("uses a tool ({name})"));
                     }
@@ -381,9 +384,7 @@ impl Channel for HookServer {
                     self.began.get_or_insert_with(|| "has begun a session".to_owned());
                 }
                 EventKind::ItemCompleted { item } => {
-                    if let ItemBody::Tool(tool) = &item.body {
-                        self.may_have_changed_files |= tool.may_have_side_effects();
-                    }
+                    self.used_tool |= matches!(item.body, ItemBody::Tool(_));
                 }
                 _ => {}
             }
@@ -392,6 +393,7 @@ impl Channel for HookServer {
 
     fn wants<'a>(&'a self, _driver: &'a Driver<'_>, wanted: &mut Vec<Wanted<'a>>) {
         wanted.extend(self.exchange.wants());
+        wanted.extend(self.watch.fd().map(|fd| (fd, PollFlags::POLLIN)));
     }
 
     fn deadline(&self, _driver: &Driver<'_>) -> Option<Moment> {

@@ -43,7 +43,7 @@ pub(super) struct Relay {
     cancel_by: Option<Moment>,
     /// When an agent whose client is gone must have left.
     leave_by: Option<Moment>,
-    /// The client is gone, with so many prompts open.
+    /// How many prompts were open when the client left, or when a signal began to end the run.
     left: Option<usize>,
     /// Words of ours that wait until a line of the client is whole; nobody may break it in two.
     to_agent: Vec<u8>,
@@ -175,15 +175,14 @@ impl Relay {
 
     /// The client is gone: the agent is told by the end of its input, and gets a moment to leave.
     fn client_left(&mut self, driver: &mut Driver<'_>) {
-        if self.left.is_some() {
+        if self.client.is_none() {
             return;
         }
         self.take_client(driver, true);
         let now = driver.clock.now();
         driver.stamp(now);
         self.client = None;
-        let open = self.state.prompted_sessions().len();
-        self.left = Some(open);
+        let open = *self.left.get_or_insert(self.state.prompted_sessions().len());
         self.leave_by = Some(now.plus(driver.spec.stages.interrupt));
         let text = "the client is gone; the agent may leave".to_owned();
         driver.log.decide(ClientLeft { open: Some(open as u64), text }, None);
@@ -195,7 +194,7 @@ impl Relay {
 
     /// Tells the monitor whether anybody waits for the agent.
     fn settle(&mut self, driver: &mut Driver<'_>, now: Moment) {
-        let busy = self.state.is_busy() && self.left.is_none();
+        let busy = self.state.is_busy() && self.client.is_some();
         let prompted = std::mem::take(&mut self.prompted);
         // Where a turn ended and another goes on, the agent is not about to leave.
         let goes_on = std::mem::take(&mut self.ended) && busy;
@@ -383,13 +382,28 @@ impl Channel for Relay {
         self.client_left(driver);
     }
 
-    /// Such a run is over when the client leaves, and a request without an answer is no success.
-    fn conclude(&self, ending: Ending, stopped: Option<StopReason>) -> Ending {
-        if !matches!(stopped, None | Some(StopReason::ClientGone | StopReason::ExitOverdue)) {
-            return ending;
+    /// Where a signal ends the run, what is open now decides how it ended: an agent may answer
+    /// because it is interrupted. A client that waits for nothing has left with its signal.
+    fn stop(&mut self, driver: &mut Driver<'_>) {
+        if self.left.is_some() || !matches!(driver.stop.reason(), Some(StopReason::Signal(_))) {
+            return;
         }
+        match self.state.prompted_sessions().len() {
+            0 => self.client_left(driver),
+            open => self.left = Some(open),
+        }
+    }
+
+    /// Such a run is over when the client leaves or sends a signal, and a request without an answer
+    /// is no success.
+    fn conclude(&self, ending: Ending, stopped: Option<StopReason>) -> Ending {
+        let open = match stopped {
+            None | Some(StopReason::ClientGone | StopReason::ExitOverdue) => self.left,
+            Some(StopReason::Signal(_)) if self.left == Some(0) => self.left,
+            Some(_) => return ending,
+        };
         let by_client = |end| Ending { end, by: EndedBy::Person, signal: None };
-        match self.left {
+        match open {
             Some(0) => by_client(SessionEnd::Success),
             Some(_) => by_client(SessionEnd::Interrupted),
             None if ending.end == SessionEnd::Success && self.state.unanswered() > 0 => {
@@ -402,7 +416,7 @@ impl Channel for Relay {
     /// The agent is gone: whoever still waits for an answer gets one.
     fn report(&mut self, driver: &mut Driver<'_>, report: &RunReport) {
         // Whoever has left waits for nothing.
-        if self.left.is_some() || self.state.unanswered() == 0 {
+        if self.client.is_none() || self.state.unanswered() == 0 {
             return;
         }
         let about = json!({

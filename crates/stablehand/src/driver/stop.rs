@@ -42,6 +42,8 @@ pub(super) enum StopReason {
     SessionTaken,
     /// Hooks were to hold it, and it does not call them.
     HooksInactive,
+    /// Its settings file does not hold it any more.
+    HooksChanged,
     /// It has done something that it should have asked for.
     Unasked,
     /// Somebody killed our keeper; nobody can prove any more that the tree is gone.
@@ -59,6 +61,7 @@ impl StopReason {
             StopReason::LogFailed => "the log cannot be written".into(),
             StopReason::SessionTaken => "another run has this session".into(),
             StopReason::HooksInactive => "it does not run its hooks".into(),
+            StopReason::HooksChanged => "its hooks were changed".into(),
             StopReason::Unasked => "it acted without asking".into(),
             StopReason::KeeperLost => "its keeper is gone".into(),
         }

@@ -4,6 +4,7 @@
 //! told from everybody else's by the name of the program and the words behind it, not by the path:
 //! a program that has moved still finds what it wrote.
 
+use super::Answers;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -16,9 +17,18 @@ pub(crate) fn quoted(word: &str) -> String {
 }
 
 /// The command of an entry.
-pub(super) fn line(program: &str, agent: &str, alone: bool, within_s: u64, event: &str) -> String {
-    let alone = if alone { " --alone" } else { "" };
-    format!("{}{WORDS}{agent}{alone} --within {within_s} {event}", quoted(program))
+pub(super) fn line(
+    program: &str,
+    agent: &str,
+    answers: Answers<'_>,
+    within_s: u64,
+    event: &str,
+) -> String {
+    let answers = match answers {
+        Answers::Alone => "--alone".to_owned(),
+        Answers::ForRun(folder) => format!("--run {}", quoted(&folder.to_string_lossy())),
+    };
+    format!("{}{WORDS}{agent} {answers} --within {within_s} {event}", quoted(program))
 }
 
 /// The program of a command that looks like one of ours, whoever's program it is.
@@ -103,7 +113,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_shell_reads_back_what_was_quoted(path in "/[^\0]{0,20}/stablehand") {
-            let command = line(&path, "cursor", true, 8, "stop");
+            let command = line(&path, "cursor", Answers::Alone, 8, "stop");
             prop_assert_eq!(program_of(&command), Some(PathBuf::from(path)));
         }
     }

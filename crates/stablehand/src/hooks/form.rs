@@ -102,13 +102,14 @@ pub struct EventCommand {
     pub command: String,
 }
 
-/// Whether a hook answers when no run of ours is above it.
+/// Who decides what a hook answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answers {
-    /// By the policy files, when no run is there.
+pub enum Answers<'a> {
+    /// The run above the agent, or else the policy files.
     Alone,
-    /// Only for a run.
-    ForRun,
+    /// A run, and nobody else: where it cannot be reached, the answer is no. The folder of the run is
+    /// in the command itself, so that an agent that starts it without our variables is held too.
+    ForRun(&'a Path),
 }
 
 impl Commands {
@@ -117,18 +118,17 @@ impl Commands {
         agent: &str,
         program: &Path,
         events: impl IntoIterator<Item = HookEvent>,
-        answers: Answers,
+        answers: Answers<'_>,
     ) -> Result<Commands, HookError> {
         let text = program.to_str().filter(|_| program.is_absolute());
         let text = text.ok_or_else(|| HookError::OddProgram { program: program.to_owned() })?;
         let command = |event: HookEvent| {
             let (timeout, rest) = times(event.role);
             let within = timeout.saturating_sub(rest).as_secs();
-            let alone = answers == Answers::Alone;
             EventCommand {
                 event: event.name,
                 role: event.role,
-                command: command::line(text, agent, alone, within, event.name),
+                command: command::line(text, agent, answers, within, event.name),
             }
         };
         Ok(Commands { list: events.into_iter().map(command).collect() })

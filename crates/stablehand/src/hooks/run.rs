@@ -6,8 +6,8 @@
 
 use super::{Answers, ForRun, HookError, HookPlan, Scope, Target};
 use crate::agent::Agent;
-use crate::driver::{FOLDER, HookInstall, HookSpec, socket_of};
-use crate::hook_call::MOST_PATH;
+use crate::driver::{FOLDER, HookFile, HookSpec};
+use crate::hook_call::{MOST_PATH, socket_of};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
@@ -63,30 +63,24 @@ impl HookWish<'_> {
     pub fn plan(self) -> Result<HookRun, HookError> {
         let none = || HookError::NoHooks { agent: self.agent.name(), able: able() };
         let form = self.agent.row().hooks.ok_or_else(none)?;
-        let answers = match form.for_run {
-            // Nobody but the run's own agent has them: without the run above the answer is no.
-            ForRun::Argument(_) => Answers::ForRun,
-            // An agent that somebody starts by hand in the same folder has them too.
-            ForRun::Merged => Answers::Alone,
-        };
+        let folder = place(self.places)?;
+        let answers = Answers::ForRun(&folder);
         let plan = HookPlan::of(self.agent, self.program, answers)?.ok_or_else(none)?;
         let asks = plan.commands.iter().find(|command| command.role.fails_closed());
         let trial = asks.map(|command| (command.event.to_owned(), command.command.clone()));
-        let (args, install) = match form.for_run {
+        let (args, state) = match form.for_run {
             ForRun::Argument(name) => {
                 let settings = form.settings(&plan.commands).to_string();
                 (vec![name.into(), settings.into()], None)
             }
-            ForRun::Merged => {
-                let target: Target = form.target(Scope::Project, self.workspace, None);
-                (Vec::new(), Some(HookInstall { target, plan, state: self.state.to_owned() }))
-            }
+            ForRun::Merged => (Vec::new(), Some(self.state.to_owned())),
         };
+        let target: Target = form.target(Scope::Project, self.workspace, None);
         let spec = HookSpec {
-            folder: place(self.places)?,
+            folder,
             token: random()?,
             trial,
-            install,
+            file: HookFile { target, plan, state },
             context: self.context,
             env: self.env,
         };

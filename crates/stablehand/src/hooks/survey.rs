@@ -68,6 +68,41 @@ pub fn survey(
     Ok(look.survey)
 }
 
+/// What a file does to hold an agent. Two of them are equal where it does the same.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Guard {
+    /// The entries and groups of entries that have a command of ours, each with its event.
+    entries: Vec<(String, serde_json::Value)>,
+    /// Why the agent runs none of them.
+    voided: Vec<String>,
+}
+
+/// Looks at what a file does to hold the agent.
+pub(super) fn guard(
+    text: Option<&str>,
+    form: &HookForm,
+    known: &[&str],
+    name: &OsStr,
+) -> Result<Guard, FileError> {
+    let findings = survey(text, form, known, name)?.findings.into_iter();
+    let voided = findings.filter(|finding| finding.voids).map(|finding| finding.text).collect();
+    let Some(text) = text.filter(|text| !is_blank(text)) else { return Ok(Guard::default()) };
+    let value = serde_json::Value::from(Value::Object(Doc::parse(text)?.root));
+    let mut entries = Vec::new();
+    for (event, list) in value["hooks"].as_object().into_iter().flatten() {
+        let ours = list.as_array().into_iter().flatten().filter(|entry| has_ours(entry, name));
+        entries.extend(ours.map(|entry| (event.clone(), entry.clone())));
+    }
+    Ok(Guard { entries, voided })
+}
+
+fn has_ours(entry: &serde_json::Value, name: &OsStr) -> bool {
+    let command = entry["command"].as_str();
+    let group = entry["hooks"].as_array().into_iter().flatten();
+    command.is_some_and(|command| command::is_ours(command, name))
+        || group.into_iter().any(|entry| has_ours(entry, name))
+}
+
 struct Look<'a> {
     doc: &'a Doc<'a>,
     form: &'a HookForm,

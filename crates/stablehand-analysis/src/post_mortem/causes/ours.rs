@@ -79,6 +79,10 @@ pub(super) fn could_not_go_on(facts: &Facts) -> Option<Finding> {
         let why = "Hooks were to hold the agent, and it did not call them, so it was killed.";
         let change = "see why they are not run: `stablehand hooks status`; or leave out `--hooks`";
         (CauseKind::HooksInactive, seen, why, change)
+    } else if let Some(seen) = mark(DecisionKind::HooksChanged) {
+        let why = "Our hooks in the agent's file were removed or changed, so the agent was killed.";
+        let change = "deny the command that did so (`git clean`, `rm`) by a rule";
+        (CauseKind::HooksChanged, seen, why, change)
     } else if let Some(seen) = mark(DecisionKind::KeeperLost) {
         let why = "Another program killed the keeper, which owns the agent's process tree.";
         let change =

@@ -49,6 +49,10 @@ fn ours() -> Vec<(Shows, Log)> {
             Log::begun().note("hooks_inactive", "no hook").ended("internal"),
         ),
         (
+            First(HooksChanged, Certain),
+            Log::begun().note("hooks_changed", "no entries").ended("internal"),
+        ),
+        (
             First(NotAsked, Certain),
             Log::begun().note("tool_not_asked", "rm -rf x").ended("internal"),
         ),

@@ -40,6 +40,7 @@ impl Fold<'_> {
             }
             DecisionRecord::KeeperLost(_)
             | DecisionRecord::TreeNotEmpty(_)
+            | DecisionRecord::HooksChanged(_)
             | DecisionRecord::HooksInactive(_) => {
                 self.verdict_named(at, name, &decision.text(), Tone::Bad);
             }

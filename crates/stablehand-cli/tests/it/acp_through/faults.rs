@@ -152,6 +152,45 @@ fn a_signal_to_us_is_an_error_for_whoever_waits() {
     assert_eq!(answers(&run, 3).len(), 1, "{}", run.stdout_text());
 }
 
+/// Clients end an agent that takes its time by a signal, before or after they close its input.
+#[test]
+fn a_signal_to_us_after_the_last_answer_is_no_interruption() {
+    for closes in [true, false] {
+        let env = TestEnv::new(bins());
+        let stays = "trap '' INT TERM; sleep 60";
+        let command = format!("{}; {stays}", agent(&env, ""));
+        let run = through(&env, &format!("sh -c \"{command}\"")).flag("--stop-grace", "5s");
+        let mut running = run.stdin_open().start();
+        converse(&mut running, &[(HELLO, "pony"), (NEW, "s1"), (PROMPT, "end_turn")]);
+        if closes {
+            running.close_stdin();
+            env.wait_for_log("client_left");
+        }
+        running.signal(Signal::SIGTERM);
+        env.wait_for_log("signal_received");
+        running.signal(Signal::SIGTERM);
+        running.finish().assert_code(0);
+        assert_eq!(env.log().one("run_ended")["outcome"], "success", "closes: {closes}");
+    }
+}
+
+/// The agent ends the turn because it is interrupted: that answer is no success.
+#[test]
+fn a_turn_that_a_signal_cut_is_interrupted_although_it_was_answered() {
+    let env = TestEnv::new(bins());
+    let answers = r#"*'"session/prompt"'*) trap 'echo "{\"id\":3,\"result\":{\"stopReason\":\"cancelled\"}}"; exit' INT; sleep 20 & wait;;"#;
+    let run = through(&env, &agent(&env, answers)).flag("--idle-timeout", "60s");
+    let mut running = run.flag("--first-response-timeout", "60s").stdin_open().start();
+    converse(&mut running, &[(HELLO, "pony"), (NEW, "s1")]);
+    running.type_line(PROMPT);
+    env.wait_for_log("prompt_given");
+    running.signal(Signal::SIGTERM);
+    running.wait_for_stdout("cancelled");
+    running.close_stdin();
+    running.finish().assert_code(143);
+    assert_eq!(env.log().one("run_ended")["outcome"], "interrupted");
+}
+
 #[test]
 fn frames_of_32_mib_pass_both_ways_in_bounded_memory() {
     let env = TestEnv::new(bins());

@@ -141,11 +141,11 @@ pub struct ToolNotAsked {
     pub text: String,
 }
 
-/// Entries of ours that are gone.
+/// Entries of ours that somebody removed or changed during a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
-pub struct HooksMissing {
+pub struct HooksChanged {
     /// The file.
     pub path: String,
     /// For people.

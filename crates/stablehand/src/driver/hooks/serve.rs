@@ -4,7 +4,7 @@
 //! blocks: everything is read and written from the driver's loop, as far as it goes, and a caller
 //! that says nothing is let go after a while. Whoever is not our own user is not listened to.
 
-use crate::hook_call::{Header, MOST_PAYLOAD, Response, address, peer_uid};
+use crate::hook_call::{Header, MOST_PAYLOAD, Response, address, peer_uid, socket_of, token_of};
 use nix::poll::PollFlags;
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, bind, listen, socket};
 use stablehand_core::Moment;
@@ -24,9 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The first line of a call is no longer than this.
 const MOST_HEADER: usize = 4 << 10;
-
-/// The name of the socket in its folder; short, because paths of sockets are.
-const SOCKET_NAME: &str = "s";
 
 /// What the name of a run's folder begins with.
 pub(crate) const FOLDER: &str = "stablehand-";
@@ -90,11 +87,6 @@ pub(in crate::driver) struct News {
     pub(in crate::driver) refused: Vec<String>,
 }
 
-/// The socket of a folder.
-pub(crate) fn socket_of(folder: &Path) -> PathBuf {
-    folder.join(SOCKET_NAME)
-}
-
 impl Exchange {
     /// Makes the folder and listens there.
     pub(in crate::driver) fn open(folder: &Path, token: &str) -> io::Result<Exchange> {
@@ -107,6 +99,9 @@ impl Exchange {
         let path = folder.join(LOCK_NAME);
         let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         lock.try_lock()?;
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(token_of(folder))?;
+        file.write_all(token.as_bytes())?;
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let fd = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
         bind(fd.as_raw_fd(), &address(&socket_of(folder))?)?;

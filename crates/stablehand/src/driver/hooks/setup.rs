@@ -1,16 +1,17 @@
 //! Setting the hooks of a run up before the agent is started: the socket, the agent's file, the trial.
 
-use super::serve::{Exchange, socket_of};
+use super::serve::Exchange;
+use super::watch::FileWatch;
 use super::{HookServer, trial};
 use crate::agent::Agent;
 use crate::driver::RunSpec;
-use crate::hook_call::{SOCKET, TOKEN};
+use crate::hook_call::{SOCKET, TOKEN, socket_of};
 use crate::hooks::{HookPlan, Installation, Target};
 use crate::keeper::SpawnError;
 use crate::log::Log;
 use stablehand_core::record::{DecisionRecord, HooksInstalled, HooksTried};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How the hooks of a run reach us.
 #[derive(Clone, Debug)]
@@ -19,8 +20,8 @@ pub struct HookSpec {
     pub folder: PathBuf,
     /// The word that proves that a hook belongs to this run.
     pub token: String,
-    /// The file that the agent reads its hooks from, where it has to be changed.
-    pub install: Option<HookInstall>,
+    /// The project's file that the agent reads hooks from.
+    pub file: HookFile,
     /// A hook that waits for yes or no and the command line that is installed for it: tried before
     /// the agent is started.
     pub trial: Option<(String, String)>,
@@ -30,15 +31,16 @@ pub struct HookSpec {
     pub env: Vec<(String, String)>,
 }
 
-/// A file of the agent that has our hooks in it while the run lasts.
+/// A file of the agent that must not change while the run lasts.
 #[derive(Clone, Debug)]
-pub struct HookInstall {
+pub struct HookFile {
     /// Which.
     pub target: Target,
-    /// What is put in.
+    /// Our hooks.
     pub plan: HookPlan,
-    /// Where the journal is kept.
-    pub state: PathBuf,
+    /// Where the journal is kept, if our hooks are put in for the length of the run; none where the
+    /// agent gets them by an argument.
+    pub state: Option<PathBuf>,
 }
 
 impl HookSpec {
@@ -60,33 +62,34 @@ pub(in crate::driver) fn open(
     let failed = |what: &str, source| SpawnError::Hooks { what: what.to_owned(), source };
     let mut exchange = Exchange::open(&wanted.folder, &wanted.token)
         .map_err(|source| failed("could not listen for the agent's hooks", source))?;
-    let installation = match &wanted.install {
-        Some(install) => Some(put_in(install, log)?),
+    let installation = match &wanted.file.state {
+        Some(state) => Some(put_in(&wanted.file, state, log)?),
         None => None,
     };
+    let watch = FileWatch::begin(&wanted.file);
     let agent = Agent::by_name(&spec.agent);
     if let Some((event, command)) = &wanted.trial {
         let hooks = agent.and_then(Agent::hooks);
         let hooks = hooks.ok_or_else(|| {
             failed("the agent has no hooks", std::io::Error::other(spec.agent.clone()))
         })?;
-        let took = trial::denial_bites(&mut exchange, hooks, event, command, &wanted.variables())
+        let took = trial::denial_bites(&mut exchange, hooks, event, command)
             .map_err(|source| failed("the hook command does not hold the agent", source))?;
         let took_us = u64::try_from(took.as_micros()).ok();
         log.decide(HooksTried { hook: event.clone(), took_us }, None);
     }
     let row = agent.and_then(|agent| agent.row().hooks);
     let calls_first = row.is_some_and(|hooks| hooks.calls_first);
-    Ok(Some(HookServer::new(exchange, installation, calls_first)))
+    Ok(Some(HookServer::new(exchange, installation, watch, calls_first)))
 }
 
 /// Puts our hooks into the agent's file. A file that the agent would not read holds nobody.
-fn put_in(install: &HookInstall, log: &mut Log) -> Result<Installation, SpawnError> {
+fn put_in(file: &HookFile, state: &Path, log: &mut Log) -> Result<Installation, SpawnError> {
     let failed = |source| SpawnError::Hooks {
         what: "could not install the agent's hooks".to_owned(),
         source,
     };
-    let installation = Installation::begin(&install.target, &install.plan, &install.state)
+    let installation = Installation::begin(&file.target, &file.plan, state)
         .map_err(|error| failed(std::io::Error::other(crate::error_chain(&error))))?;
     let path = installation.path();
     let installed = HooksInstalled {

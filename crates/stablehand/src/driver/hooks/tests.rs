@@ -64,7 +64,7 @@ fn one_call(exchange: &mut Exchange) -> Incoming {
 fn open(folder: &Path) -> (Exchange, PathBuf) {
     let at = folder.join("run");
     let exchange = Exchange::open(&at, "word").unwrap();
-    (exchange, super::socket_of(&at))
+    (exchange, crate::hook_call::socket_of(&at))
 }
 
 fn denies(answered: &Answered, because: &str) {

@@ -7,11 +7,10 @@
 //! its hooks at all only the agent can show; see [`super`].
 
 use super::serve::Exchange;
-use crate::hook_call::Response;
+use crate::hook_call::{Response, SOCKET, TOKEN};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stablehand_core::Moment;
 use stablehand_core::hook::{Answered, Hooks, Reply};
-use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
@@ -29,7 +28,6 @@ pub(super) fn denial_bites(
     hooks: &'static dyn Hooks,
     event: &str,
     command: &str,
-    variables: &[(OsString, Option<OsString>)],
 ) -> io::Result<Duration> {
     let began = Instant::now();
     let reason = "denied by stablehand: a trial".to_owned();
@@ -37,12 +35,8 @@ pub(super) fn denial_bites(
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(format!("{command} <<'STABLEHAND_TRIAL'\n{CANARY}\nSTABLEHAND_TRIAL\n"));
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for (name, value) in variables {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
+    // The command has to find us by itself.
+    shell.env_remove(SOCKET).env_remove(TOKEN);
     let mut child = shell.spawn()?;
     let listened = listen(exchange, &mut child, &expected, began);
     if listened.is_err() {
