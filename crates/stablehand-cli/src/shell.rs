@@ -323,7 +323,7 @@ impl Shell {
     }
 
     /// Gives the terminal back, says the last words, and returns the exit status: not 0 where a
-    /// reader did not get everything, or a rule denied a prompt.
+    /// reader did not get everything, `--verify` found a difference, or a rule denied a prompt.
     pub fn close(mut self, ended: &Ended, status: u8) -> u8 {
         // Before the last words: it may still have the terminal.
         drop(self.asking.take());
@@ -333,7 +333,8 @@ impl Shell {
             self.screen.err(format!("{}: ERROR {text}\n", self.program).as_bytes());
         }
         self.screen.flush();
-        if status == 0 && (missed > 0 || self.has_denied) { 1 } else { status }
+        let differs = ended.outcome.verified.iter().any(|verified| !verified.identical);
+        if status == 0 && (missed > 0 || differs || self.has_denied) { 1 } else { status }
     }
 }
 

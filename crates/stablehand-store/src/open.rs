@@ -9,6 +9,7 @@ use crate::signs;
 use rusqlite::{Connection, OpenFlags, Transaction};
 use rusqlite_migration::{M, Migrations};
 use stablehand_core::redact::Redactor;
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -34,6 +35,29 @@ fn steps() -> Vec<M<'static>> {
         M::up(include_str!("schema-names.sql")),
     ]
 }
+
+/// What every index has once it is at the latest version.
+const PARTS: [&str; 19] = [
+    "logs",
+    "logs_path",
+    "strays",
+    "strays_log",
+    "runs",
+    "runs_chat",
+    "runs_started",
+    "runs_run_id",
+    "turns",
+    "tools",
+    "tools_name",
+    "questions",
+    "verdicts",
+    "files",
+    "files_path",
+    "passages",
+    "passages_kind",
+    "words",
+    "signs",
+];
 
 /// It takes some milliseconds to look at so many.
 const MANY_LOGS: u32 = 1000;
@@ -126,6 +150,7 @@ impl Store {
         )
         .map_err(failed)?;
         prepare(&mut db, path, cache)?;
+        check_tables(&db).map_err(failed)?;
         let inode = std::fs::metadata(path).map_err(unread)?.ino();
         Ok(Store {
             path: path.to_owned(),
@@ -277,6 +302,17 @@ fn check_version(db: &Connection, path: &Path) -> Result<(), StoreError> {
         return Err(StoreError::Newer { path: path.to_owned() });
     }
     Ok(())
+}
+
+/// Refuses an index that lacks a table or an index on one, whatever its version says.
+fn check_tables(db: &Connection) -> rusqlite::Result<()> {
+    let mut names = db.prepare("SELECT name FROM sqlite_master")?;
+    let found: HashSet<String> =
+        names.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    match PARTS.iter().find(|name| !found.contains(**name)) {
+        Some(missing) => Err(rusqlite::Error::InvalidColumnName((*missing).to_owned())),
+        None => Ok(()),
+    }
 }
 
 fn prepare(db: &mut Connection, path: &Path, cache: Cache) -> Result<(), StoreError> {

@@ -335,7 +335,7 @@ struct Driver<'a> {
     odd: Option<Oddities>,
     /// Since when our reader has not taken the last chunk whole.
     held_since: Option<stablehand_core::Moment>,
-    /// When a piece of a line on standard error was last taken for a sign of life.
+    /// When a piece of a line was last taken for a sign of life.
     muttered: Option<stablehand_core::Moment>,
     /// Where the records of this run begin.
     began: u64,

@@ -142,6 +142,7 @@ impl std::fmt::Debug for Log {
 impl Log {
     /// Makes the folder and the file; the agent is not started where this fails.
     pub fn create(options: LogOptions, started: UnixMillis) -> Result<Log, LogError> {
+        survive_file_size_limit();
         let (file, path) = file::create(&options.folder, &options.prefix, started)?;
         let io = |source| LogError::Create { path: path.clone(), source };
         let shared = Arc::new(Shared::new(file.try_clone().map_err(io)?));
@@ -431,6 +432,11 @@ impl Log {
         self.trouble.is_some() && self.shared.is_congested(RING)
     }
 
+    /// Returns true while the file cannot be written.
+    pub(crate) fn is_degraded(&self) -> bool {
+        self.trouble.is_some()
+    }
+
     /// Whether the log was required and cannot be kept.
     pub fn has_failed(&self) -> bool {
         self.options.required && self.trouble.is_some()
@@ -440,6 +446,11 @@ impl Log {
     /// truncated the file before.
     pub fn missed(&self) -> u64 {
         self.shared.missed()
+    }
+
+    /// Counts bytes that a reader needed and does not get, for [`missed`](Self::missed).
+    pub(crate) fn count_missed(&self, bytes: u64) {
+        self.shared.count_missed(bytes);
     }
 
     /// Waits until everything so far is on the disk.
@@ -529,6 +540,17 @@ impl Drop for Log {
         self.flush();
         self.shared.finish();
     }
+}
+
+/// Installs a handler for SIGXFSZ that does nothing, once. By default a write beyond `RLIMIT_FSIZE`
+/// kills the process; with a handler it fails with an error, like one on a full disk. A handler is
+/// reset by `exec`, so no child inherits it.
+fn survive_file_size_limit() {
+    static DONE: std::sync::Once = std::sync::Once::new();
+    DONE.call_once(|| {
+        let seen = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let _default_stays = signal_hook::flag::register(nix::libc::SIGXFSZ, seen);
+    });
 }
 
 /// Appends records, as many as there is room for: one that fits only in part is cut off again.

@@ -336,6 +336,28 @@ impl PassThrough {
         }
     }
 
+    /// How many bytes were written since the count began.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Gives up a reader that takes nothing any more. Returns about how much it did not get, where
+    /// the log ends at `end`.
+    pub(crate) fn give_up(&mut self, end: u64) -> u64 {
+        if self.is_caught_up() {
+            return 0;
+        }
+        let waiting = match std::mem::replace(&mut self.state, State::Gone) {
+            State::Behind(behind) => {
+                let pending = behind.pending.len().saturating_sub(behind.written);
+                end.saturating_sub(behind.tail.position()) + pending as u64
+            }
+            State::Queued => self.apart.as_ref().map_or(0, |apart| apart.backlog.len()),
+            State::Live | State::Held { .. } | State::Gone => 0,
+        };
+        waiting.max(1)
+    }
+
     /// Whether the reader is gone.
     pub fn is_gone(&self) -> bool {
         matches!(self.state, State::Gone)

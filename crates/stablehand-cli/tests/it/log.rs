@@ -146,10 +146,10 @@ fn entries(folder: &Path) -> Vec<String> {
 }
 
 /// A file system of 128 KiB that only this thread and what it starts can see.
-struct SmallDisk(std::path::PathBuf);
+pub(crate) struct SmallDisk(pub(crate) std::path::PathBuf);
 
 impl SmallDisk {
-    fn mount(env: &TestEnv) -> Option<SmallDisk> {
+    pub(crate) fn mount(env: &TestEnv) -> Option<SmallDisk> {
         const NONE: Option<&str> = None;
         unshare(CloneFlags::CLONE_NEWNS).ok()?;
         mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE).ok()?;

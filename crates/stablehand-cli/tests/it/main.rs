@@ -67,6 +67,7 @@ mod sessions;
 mod settings;
 #[cfg(test)]
 mod status_line;
+mod storage;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

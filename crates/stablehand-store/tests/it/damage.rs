@@ -161,3 +161,28 @@ fn a_folder_that_may_not_be_written_to() -> Any {
     open(0o755)?;
     Ok(())
 }
+
+/// Every table and index of the database in turn, also those that bringing it up to date never asks.
+#[test]
+fn a_missing_table_or_index_heals_when_it_is_opened() -> Any {
+    let folder = folder()?;
+    let wanted = fresh(folder.path())?;
+    let parts = "SELECT type, name FROM sqlite_master
+                 WHERE name NOT LIKE 'sqlite_%' AND name NOT LIKE 'words_%' AND name NOT LIKE 'signs_%'";
+    let store = Store::open(folder.path())?;
+    let mut parts = store.database().prepare(parts)?;
+    let parts: Vec<(String, String)> =
+        parts.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+    assert!(parts.len() > 15, "{parts:?}");
+    for (kind, name) in parts {
+        Store::open(folder.path())?.database().execute_batch(&format!("DROP {kind} {name}"))?;
+        let mut store = Store::open(folder.path())?;
+        store.refresh(Budget::UNLIMITED)?;
+        assert_eq!(store.check()?, None, "{name}");
+        same(&store.dump()?, &wanted);
+        let found = "SELECT count(*) FROM sqlite_master WHERE name = ?1";
+        let found: i64 = store.database().query_row(found, [&name], |row| row.get(0))?;
+        assert_eq!(found, 1, "{name}");
+    }
+    Ok(())
+}

@@ -35,7 +35,7 @@ impl Driver<'_> {
         self.act_at(now);
     }
 
-    /// Something came on standard error, and no line is complete.
+    /// Tells the monitor that bytes came which do not complete a line.
     pub(super) fn mutters(&mut self, now: Moment) {
         if self.muttered.is_none_or(|last| now.since(last) >= MUTTER) {
             self.muttered = Some(now);

@@ -308,6 +308,9 @@ impl Driver<'_> {
                 sink.let_go(self.log);
             }
         }
+        if chunk_offset.is_none() && take == Take::Read {
+            self.mutters(now);
+        }
         self.heard(now);
     }
 

@@ -120,7 +120,7 @@ fn listen(mut woken: &UnixStream) {
 fn wait(woken: &UnixStream, open: &[Arc<Door>], callers: &[Caller]) {
     let mut fds = vec![PollFd::new(woken.as_fd(), PollFlags::POLLIN)];
     fds.extend(callers.iter().map(|it| PollFd::new(it.stream.as_fd(), PollFlags::POLLIN)));
-    if callers.len() < MOST_CALLERS {
+    if has_room(callers) {
         fds.extend(open.iter().map(|it| PollFd::new(it.listener.as_fd(), PollFlags::POLLIN)));
     }
     let timeout = match callers.iter().map(|it| it.until).min() {
@@ -133,10 +133,27 @@ fn wait(woken: &UnixStream, open: &[Arc<Door>], callers: &[Caller]) {
     let _signal = poll(&mut fds, timeout);
 }
 
+/// Returns true if one more caller can be heard: where all places are taken, an idle one gives way.
+fn has_room(callers: &[Caller]) -> bool {
+    callers.len() < MOST_CALLERS || callers.iter().any(Caller::is_idle)
+}
+
 fn accept(door: &Arc<Door>, callers: &mut Vec<Caller>) {
-    while callers.len() < MOST_CALLERS {
+    while has_room(callers) {
         match door.listener.accept() {
-            Ok((stream, _)) => callers.extend(Caller::new(stream, door)),
+            Ok((stream, _)) => {
+                let Some(mut caller) = Caller::new(stream, door) else { continue };
+                // A request is written at once, so its caller is not idle from here on.
+                if !caller.has_more_to_say() {
+                    continue;
+                }
+                if callers.len() >= MOST_CALLERS
+                    && let Some(idle) = callers.iter().position(Caller::is_idle)
+                {
+                    callers.remove(idle);
+                }
+                callers.push(caller);
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
             Err(_) => return std::thread::sleep(RECOVERY),
         }
@@ -144,6 +161,11 @@ fn accept(door: &Arc<Door>, callers: &mut Vec<Caller>) {
 }
 
 impl Caller {
+    /// Returns true if it has said nothing yet.
+    fn is_idle(&self) -> bool {
+        self.said.is_empty()
+    }
+
     /// None where it is a process of another user.
     fn new(stream: UnixStream, door: &Arc<Door>) -> Option<Caller> {
         let is_ours = peer_uid(&stream).is_ok_and(|uid| uid == nix::unistd::geteuid());

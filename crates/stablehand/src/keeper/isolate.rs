@@ -103,6 +103,10 @@ pub(super) fn own_the_tree() -> nix::Result<()> {
     #[cfg(target_os = "linux")]
     {
         nix::sys::prctl::set_child_subreaper(true)?;
+        // A stopped keeper cannot see that the supervisor died. The kernel then continues it, and its
+        // loop finds the socket closed. The signal does nothing to a keeper that runs, so it may also
+        // come when only the thread that started us ends.
+        nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGCONT)?;
         // Only for people who read `ps`; the kernel keeps 15 bytes.
         let _not_renamed = nix::sys::prctl::set_name(c"stablehand-keep");
     }

@@ -173,6 +173,10 @@ impl Shared {
         self.state().missed
     }
 
+    pub(super) fn count_missed(&self, bytes: u64) {
+        self.state().missed += bytes;
+    }
+
     pub(super) fn ring(&self) -> Vec<u8> {
         self.state().ring.iter().copied().collect()
     }
@@ -380,7 +384,7 @@ impl Tail {
 
     /// Counts bytes that a reader outside needed and does not get, for [`Log::missed`](super::Log::missed).
     pub(crate) fn count_missed(&self, bytes: u64) {
-        self.shared.state().missed += bytes;
+        self.shared.count_missed(bytes);
     }
 
     /// How far it has read.

@@ -14,6 +14,10 @@ const LAST_CALL: Duration = Duration::from_millis(300);
 /// One wait for a slow reader, between two looks at the requests.
 const SETTLE: Duration = Duration::from_millis(50);
 
+/// While the log cannot be written, what a reader has not taken is in memory only. One that takes
+/// nothing for so long, once the tree is gone, is given up: the disk may stay full for ever.
+const STUCK: Duration = Duration::from_secs(5);
+
 /// Waits until the readers have everything or are gone, or until a signal ends the wait, which it
 /// returns. The agent's tree is gone by now, so only the readers depend on it.
 pub(super) fn settle(
@@ -28,8 +32,21 @@ pub(super) fn settle(
         SessionEnd::Interrupted | SessionEnd::ReaderGone => Some(Instant::now() + LAST_CALL),
         _ => None,
     };
+    let mut taken = (0, Instant::now());
     loop {
         if until.is_some_and(|until| Instant::now() >= until) {
+            return None;
+        }
+        let sent =
+            [&faces.stdout, &faces.stderr].into_iter().flatten().map(PassThrough::sent).sum();
+        if sent != taken.0 {
+            taken = (sent, Instant::now());
+        }
+        log.flush();
+        if log.is_degraded() && taken.1.elapsed() >= STUCK {
+            let sinks = [&mut faces.stdout, &mut faces.stderr].into_iter().flatten();
+            let missed = sinks.map(|sink| sink.give_up(log.position())).sum();
+            log.count_missed(missed);
             return None;
         }
         let sinks = [&mut faces.stdout, &mut faces.stderr].into_iter().flatten();

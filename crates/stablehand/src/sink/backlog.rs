@@ -41,6 +41,11 @@ impl Backlog {
         self.consumed == self.memory.len() && self.read == self.written
     }
 
+    /// How many bytes wait.
+    pub(super) fn len(&self) -> u64 {
+        (self.memory.len() - self.consumed) as u64 + (self.written - self.read)
+    }
+
     pub(super) fn is_congested(&self) -> bool {
         self.memory.len() - self.consumed > CONGESTED
     }

@@ -1,7 +1,8 @@
 //! What happens to us: killed, stopped, interrupted twice.
 
 use crate::support::{env, ms, print, secs};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use stablehand_testkit::script::ChildKind;
 use std::time::Instant;
 
@@ -18,6 +19,25 @@ fn killing_us_leaves_no_process_and_a_readable_log() {
     assert_eq!(run.finish().signal, Some(9));
     let log = env.log();
     assert!(String::from_utf8_lossy(&log.raw_bytes()).contains("s-9"));
+}
+
+/// A stopped keeper cannot see that we are gone, until the kernel continues it.
+#[test]
+fn killing_us_while_the_keeper_is_stopped_leaves_no_process() {
+    let kinds =
+        ChildKind::ALL.map(|kind| format!("spawn {} stdout stderr\n", kind.word())).concat();
+    for _ in 0..9 {
+        let env = env(&format!("ignore TERM INT HUP\ninit\n{kinds}touch ready\nhang"));
+        let run = print(&env).flag("--idle-timeout", "30s").start();
+        env.record("ready");
+        env.wait_for_log("session_started");
+        let keeper = env.log().one("agent_spawned")["keeper_pid"].as_i64().unwrap();
+        let keeper = Pid::from_raw(i32::try_from(keeper).unwrap());
+        kill(keeper, Signal::SIGSTOP).unwrap();
+        run.signal(Signal::SIGKILL);
+        // `finish` allows the tree two seconds.
+        assert_eq!(run.finish().signal, Some(9));
+    }
 }
 
 #[test]

@@ -118,8 +118,7 @@ impl Exchange {
 
     /// What to wait for.
     pub(in crate::driver) fn wants(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
-        let room = self.lines.len() < MOST_LINES;
-        let listener = room.then(|| (self.listener.as_fd(), PollFlags::POLLIN));
+        let listener = self.has_room().then(|| (self.listener.as_fd(), PollFlags::POLLIN));
         let lines = self.lines.iter().map(|line| {
             let flags = match line.state {
                 // Of one that waits nothing but its going away can be heard.
@@ -140,10 +139,11 @@ impl Exchange {
     /// Takes whoever calls, and hears everybody out as far as it goes.
     pub(in crate::driver) fn attend(&mut self, now: Moment) -> News {
         let mut news = News::default();
-        self.accept(now, &mut news);
+        // The lines that are open come first: one that has spoken is then not taken for an idle one.
         for line in &mut self.lines {
             line.attend(&self.token, now, &mut news);
         }
+        self.accept(now, &mut news);
         self.lines.retain(|line| !matches!(line.state, State::Over));
         news
     }
@@ -156,8 +156,13 @@ impl Exchange {
         self.lines.retain(|line| !matches!(line.state, State::Over));
     }
 
+    /// Returns true if one more caller can be heard: where all lines are taken, an idle one gives way.
+    fn has_room(&self) -> bool {
+        self.lines.len() < MOST_LINES || self.lines.iter().any(Line::is_idle)
+    }
+
     fn accept(&mut self, now: Moment, news: &mut News) {
-        while self.lines.len() < MOST_LINES {
+        while self.has_room() {
             let Ok((stream, _)) = self.listener.accept() else { return };
             let ours = peer_uid(&stream).is_ok_and(|uid| uid == nix::unistd::geteuid());
             if !ours || stream.set_nonblocking(true).is_err() {
@@ -166,12 +171,26 @@ impl Exchange {
             }
             self.last += 1;
             let state = State::Listening { heard: Vec::new(), header: None };
-            self.lines.push(Line { number: self.last, stream, since: now, state });
+            let mut line = Line { number: self.last, stream, since: now, state };
+            // A hook writes as soon as it is connected, so it is not idle from here on.
+            line.attend(&self.token, now, news);
+            if self.lines.len() >= MOST_LINES
+                && let Some(idle) = self.lines.iter().position(Line::is_idle)
+            {
+                self.lines.remove(idle);
+                news.refused.push("a call that said nothing while others waited".to_owned());
+            }
+            self.lines.push(line);
         }
     }
 }
 
 impl Line {
+    /// Returns true if it has not even said who calls.
+    fn is_idle(&self) -> bool {
+        matches!(self.state, State::Listening { header: None, .. })
+    }
+
     fn attend(&mut self, token: &str, now: Moment, news: &mut News) {
         match &mut self.state {
             State::Listening { .. } => self.listen(token, now, news),

@@ -176,3 +176,23 @@ fn the_folder_is_ours_alone_and_goes_with_the_run() {
     drop(exchange);
     assert!(!at.exists());
 }
+
+/// More idle connections than there are lines for: none of them holds a hook up.
+#[test]
+fn idle_connections_do_not_delay_a_hook() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("run");
+    let mut exchange = Exchange::open(&folder, "secret").unwrap();
+    let socket = super::socket_of(&folder);
+    let mut idle = Vec::new();
+    for _ in 0..5 {
+        idle.extend((0..60).map(|_| UnixStream::connect(&socket).unwrap()));
+        exchange.attend(Moment::START);
+    }
+    let began = Instant::now();
+    let waiting = caller(call("preToolUse", Some(socket), "secret"), b"{}".to_vec());
+    let incoming = one_call(&mut exchange);
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    exchange.answer(incoming.number, &Response::refusal("no".to_owned()));
+    waiting.join().unwrap();
+}
