@@ -17,7 +17,7 @@ mod json;
 mod key;
 mod rules;
 
-pub use check::is_secret_variable;
+pub use check::{is_secret_option, is_secret_variable};
 pub use flow::{Flow, Lines};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};

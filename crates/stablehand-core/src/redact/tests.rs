@@ -145,6 +145,22 @@ fn arguments_in_a_string_in_a_string_are_seen() {
     assert!(!safe.contains("zQ81xV7pLm20sK4w"), "{safe}");
 }
 
+#[test]
+fn the_word_behind_an_option_is_taken_out_of_a_command_line_in_an_array() {
+    let redactor = Redactor::new();
+    let mut value = json!({ "argv": ["mysql", "--password", "pony", "--db-token", "\"q\"", "app"],
+        "usage": ["--password", "$PASSWORD", "--token", "--force"], "b": ["x", "--token"], "c": "d" });
+    let line = value.to_string();
+    redactor.redact_json(&mut value);
+    let words = value["argv"].to_string();
+    assert_eq!(words.matches("[redacted:password:").count(), 2, "{words}");
+    assert!(!words.contains("pony") && words.contains("app"), "{words}");
+    assert_eq!(value["usage"], json!(["--password", "$PASSWORD", "--token", "--force"]));
+    assert_eq!(value["c"], "d");
+    let text: serde_json::Value = serde_json::from_str(&redactor.redact_json_text(&line)).unwrap();
+    assert_eq!(text, value);
+}
+
 fn in_pieces(redactor: &Redactor, pieces: &[&str]) -> String {
     let mut flow = Flow::default();
     let mut out: String = pieces.iter().map(|piece| flow.push(redactor, piece)).collect();
