@@ -124,6 +124,16 @@ impl Redactor {
         hasher.finish() as u16
     }
 
+    /// How much of the end of a text may be the beginning of a known value.
+    fn begun(&self, text: &str) -> usize {
+        self.exact.as_ref().map_or(0, |exact| exact.begun_at_end(text))
+    }
+
+    /// Whether a known value has more than one line.
+    fn knows_lines(&self) -> bool {
+        self.exact.as_ref().is_some_and(Exact::has_lines)
+    }
+
     /// Whether nothing is in a text that a secret could be found by.
     fn is_free_of_hints(&self, text: &str) -> bool {
         let known = || self.exact.as_ref().is_some_and(|exact| exact.is_in(text));
