@@ -279,11 +279,9 @@ impl Fold {
             EventKind::ConnectionChanged { state, .. } if state == "reconnecting" => {
                 run.row.retries += 1;
             }
-            EventKind::ProcessStderr { text } => {
-                // The index redacts each passage by itself, and a line of a key has no form.
-                if !self.stderr.hides(&text) {
-                    self.pass(at, None, PassageKind::Stderr, &text, out);
-                }
+            // The index redacts each passage by itself, and a line of a key has no form.
+            EventKind::ProcessStderr { text } if !self.stderr.hides(&text) => {
+                self.pass(at, None, PassageKind::Stderr, &text, out);
             }
             // The other kinds make no rows; `tests/it/model.rs` lists the kinds that were considered.
             _ => {}
