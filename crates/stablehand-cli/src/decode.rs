@@ -7,6 +7,7 @@ use stablehand_core::decode::Summary;
 use stablehand_core::event::{Event, EventKind, Origin};
 use stablehand_core::id::{Seq, SessionId};
 use stablehand_core::json::{self, Scan};
+use stablehand_core::text::safe_json;
 use stablehand_core::{Depth, Dialect, Line, LineSplitter, Part};
 use std::io::{self, BufWriter, Read, Write};
 
@@ -78,8 +79,8 @@ fn decode(args: &DecodeArgs, input: &mut impl Read, output: &mut impl Write) -> 
     decoder.finish(Depth::Full, &mut events);
     summary.events(&events);
     if args.summary {
-        serde_json::to_writer(&mut *output, &summary.finish())?;
-        return writeln!(output);
+        let json = serde_json::to_string(&summary.finish())?;
+        return writeln!(output, "{}", safe_json(&json));
     }
     events.into_iter().try_for_each(|event| stamper.write(event, output))
 }
@@ -101,11 +102,11 @@ impl Stamper {
         let at = stablehand::clock::unix_now();
         let (session, run) = (self.session.clone(), self.run.clone());
         let event = Event::stamp(self.seq, at, session, run, Origin::Agent, kind);
-        let Some(redactor) = &self.redactor else {
-            serde_json::to_writer(&mut *output, &event)?;
-            return writeln!(output);
-        };
         let json = serde_json::to_string(&event)?;
-        writeln!(output, "{}", redactor.redact_json_text(&json))
+        let json = match &self.redactor {
+            Some(redactor) => redactor.redact_json_text(&json),
+            None => json.into(),
+        };
+        writeln!(output, "{}", safe_json(&json))
     }
 }

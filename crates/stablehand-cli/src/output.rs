@@ -13,7 +13,7 @@ pub(crate) use table::{Cell, Column, Table};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
-use stablehand_core::text::plain;
+use stablehand_core::text::{plain, safe_json};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ pub(crate) fn print(text: &str) -> Result<u8, Failure> {
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<u8, Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::new(format!("failed to print JSON: {error}")))?;
-    print(&format!("{text}\n"))
+    print(&format!("{}\n", safe_json(&text)))
 }
 
 /// Prints one line to standard error, after our name.

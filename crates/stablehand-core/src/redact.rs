@@ -17,7 +17,7 @@ mod json;
 mod key;
 mod rules;
 
-pub use check::is_secret_variable;
+pub use check::{is_secret_option, is_secret_variable};
 pub use flow::{Flow, Lines};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
@@ -122,6 +122,16 @@ impl Redactor {
         let mut hasher = DefaultHasher::new();
         (self.salt, secret).hash(&mut hasher);
         hasher.finish() as u16
+    }
+
+    /// How much of the end of a text may be the beginning of a known value.
+    fn begun(&self, text: &str) -> usize {
+        self.exact.as_ref().map_or(0, |exact| exact.begun_at_end(text))
+    }
+
+    /// Whether a known value has more than one line.
+    fn knows_lines(&self) -> bool {
+        self.exact.as_ref().is_some_and(Exact::has_lines)
     }
 
     /// Whether nothing is in a text that a secret could be found by.

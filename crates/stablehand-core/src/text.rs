@@ -4,6 +4,8 @@
 //! out; [`excerpt`] cuts at a character, [`fit`] at a column of a terminal. None of them is used on
 //! the pass-through path, which is bytes.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Text with every control sequence taken out: safe for a terminal, a title, a table.
@@ -45,17 +47,48 @@ pub fn plain(text: &str) -> String {
                 skip_string_sequence(&mut chars);
             }
             c if c.is_control() => {}
-            '\u{202a}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{200b}'
-            | '\u{2060}'
-            | '\u{feff}' => {}
+            '\u{2028}' | '\u{2029}' => out.push('\n'),
+            c if is_unseen(c) => {}
             c => out.push(c),
         }
     }
     out
+}
+
+/// Returns true for characters that a reader does not see but that change what he sees, or hide text
+/// from him: marks of direction, invisible and zero-width characters, tags, separators of lines.
+///
+/// Joiners (U+200C, U+200D) and variation selectors stay: scripts and emoji are written with them.
+pub fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Escapes what would drive a terminal or deceive its reader in JSON that is text: controls beyond
+/// ASCII, DEL and what [`is_unseen`]. It means the same; borrowed where there is nothing.
+pub fn safe_json(json: &str) -> Cow<'_, str> {
+    let bytes = json.as_bytes();
+    if bytes.is_ascii() && memchr::memchr(0x7f, bytes).is_none() {
+        return Cow::Borrowed(json);
+    }
+    let is_unsafe = |c: char| c == '\u{7f}' || ('\u{80}'..='\u{9f}').contains(&c) || is_unseen(c);
+    if !json.contains(is_unsafe) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        if !is_unsafe(c) {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _infallible = write!(out, "\\u{unit:04x}");
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// [`plain`] text in one line: newlines and tabs become spaces.
@@ -168,6 +201,7 @@ mod tests {
             ("\u{1b}cx", "x"),
             ("a\rb\u{8}c\u{0}d", "abcd"),
             ("\u{202e}evil\u{202c}", "evil"),
+            ("a\u{2028}b\u{61c}c\u{ad}d\u{e0041}e\u{2066}f", "a\nbcdef"),
             ("a\tb\nc", "a\tb\nc"),
             ("ünïcode ✓", "ünïcode ✓"),
             ("\u{1b}[12;", ""),
@@ -177,6 +211,20 @@ mod tests {
             assert_eq!(plain(hostile), safe, "{hostile:?}");
             assert_eq!(plain(&plain(hostile)), plain(hostile));
         }
+    }
+
+    #[test]
+    fn json_for_a_terminal_means_the_same() {
+        let hostile =
+            "a\u{9b}2J\u{9d}0;t\u{202e}\u{2066}\u{61c}\u{ad}\u{e0041}\u{2028}\u{7f}\u{feff}é✓";
+        let json = serde_json::to_string(&[hostile]).unwrap();
+        let safe = safe_json(&json);
+        assert!(!safe.contains(|c: char| c.is_control() || is_unseen(c)), "{safe}");
+        assert!(
+            safe.contains("\\u009b2J") && safe.contains("\\udb40\\udc41") && safe.contains("é✓")
+        );
+        assert_eq!(serde_json::from_str::<[String; 1]>(&safe).unwrap(), [hostile]);
+        assert!(matches!(safe_json(r#"{"a":"b"}"#), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use stablehand_core::id::ItemId;
 use stablehand_core::redact::{Flow, Lines};
 pub use stablehand_core::redact::{Redactor, RedactorBuilder};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
@@ -44,9 +44,9 @@ pub struct Redacting<S> {
     inner: S,
     redactor: Option<Arc<Redactor>>,
     flows: HashMap<ItemId, Flow>,
-    /// A piece of text whose end may be the beginning of a secret. It waits for the next event,
-    /// because what is held back of it needs an event to come in.
-    waiting: Option<Event>,
+    /// A piece of text whose end may be the beginning of a secret, and what came behind it. It waits
+    /// for the next piece of the same text, because what is held back of it needs an event to come in.
+    waiting: VecDeque<Event>,
     stderr: Lines,
     buffer: Vec<u8>,
 }
@@ -58,7 +58,7 @@ impl<S: Show> Redacting<S> {
             inner,
             redactor: redaction.map(|redaction| Arc::clone(&redaction.redactor)),
             flows: HashMap::new(),
-            waiting: None,
+            waiting: VecDeque::new(),
             stderr: Lines::default(),
             buffer: Vec::new(),
         }
@@ -67,7 +67,7 @@ impl<S: Show> Redacting<S> {
     /// Shows what was held back: nothing follows. A log may end anywhere.
     pub fn finish(&mut self) -> io::Result<()> {
         if let Some(redactor) = self.redactor.clone() {
-            self.let_go(&redactor)?;
+            self.let_go(&redactor, Ends::Text)?;
         }
         self.inner.pause()
     }
@@ -76,7 +76,7 @@ impl<S: Show> Redacting<S> {
     /// redactor. A reader that begins there redacts as one that has read everything, so every state
     /// that is kept between two events has to be looked at here.
     pub(crate) fn is_fresh(&self) -> bool {
-        self.waiting.is_none() && self.stderr.is_fresh() && self.flows.values().all(Flow::is_fresh)
+        self.waiting.is_empty() && self.stderr.is_fresh() && self.flows.values().all(Flow::is_fresh)
     }
 
     /// The face that it redacts for.
@@ -97,39 +97,74 @@ impl<S: Show> Redacting<S> {
         id: ItemId,
         text: &str,
     ) -> io::Result<()> {
-        if self.waiting.as_ref().is_some_and(|waiting| item_of(waiting) != Some(id)) {
-            self.let_go(redactor)?;
-        }
-        if let Some(waiting) = self.waiting.take() {
-            // What it holds back comes with this piece.
-            self.inner.event(&waiting)?;
+        // What the first of them holds back comes with this piece.
+        if self.waiting.front().is_some_and(|first| item_of(first) == Some(id)) {
+            self.show_waiting()?;
         }
         let flow = self.flows.entry(id).or_default();
         let shown = flow.push(redactor, text);
-        let holds_some = flow.holds_some();
-        if shown == text {
+        if shown == text && self.waiting.is_empty() {
             return self.inner.event(event);
         }
+        let holds_some = flow.holds_some();
         let mut event = event.clone();
         if let EventKind::ItemDelta { text, .. } = &mut event.event {
             *text = shown;
         }
+        if !self.waiting.is_empty() {
+            // Only one text can wait for its next piece; this one shows all that it may.
+            if holds_some
+                && let EventKind::ItemDelta { text, .. } = &mut event.event
+                && let Some(flow) = self.flows.get_mut(&id)
+            {
+                text.push_str(&flow.release(redactor));
+            }
+            return self.queue(redactor, event);
+        }
         if holds_some {
-            self.waiting = Some(event);
+            self.waiting.push_back(event);
             return Ok(());
         }
         self.inner.event(&event)
     }
 
-    /// Shows the piece that waits, with all of its text.
-    fn let_go(&mut self, redactor: &Redactor) -> io::Result<()> {
-        let Some(mut event) = self.waiting.take() else { return Ok(()) };
-        if let EventKind::ItemDelta { id, text, .. } = &mut event.event
+    /// Puts an event behind the piece that waits.
+    fn queue(&mut self, redactor: &Redactor, event: Event) -> io::Result<()> {
+        self.waiting.push_back(event);
+        if self.waiting.len() > MOST_WAITING { self.let_go(redactor, Ends::Not) } else { Ok(()) }
+    }
+
+    fn show_waiting(&mut self) -> io::Result<()> {
+        for event in self.waiting.drain(..) {
+            self.inner.event(&event)?;
+        }
+        Ok(())
+    }
+
+    /// Shows the piece that waits, with all of its text, and what came behind it.
+    fn let_go(&mut self, redactor: &Redactor, ends: Ends) -> io::Result<()> {
+        if let Some(first) = self.waiting.front_mut()
+            && let EventKind::ItemDelta { id, text, .. } = &mut first.event
             && let Some(flow) = self.flows.get_mut(id)
         {
-            text.push_str(&flow.release(redactor));
+            text.push_str(&match ends {
+                Ends::Text => flow.finish(redactor),
+                Ends::Not => flow.release(redactor),
+            });
         }
-        self.inner.event(&event)
+        self.show_waiting()
+    }
+
+    /// Whether the piece that waits has to be shown before this event: its text is complete, or a
+    /// person has to see what comes now.
+    fn ends_wait(&self, event: &EventKind) -> Option<Ends> {
+        let waits_for = self.waiting.front().and_then(item_of)?;
+        match event {
+            EventKind::ItemCompleted { item } if item.id == waits_for => Some(Ends::Text),
+            EventKind::ProcessSpawned { .. } => Some(Ends::Text),
+            EventKind::ProcessStderr { .. } | EventKind::ItemDelta { .. } => None,
+            _ => Some(Ends::Not),
+        }
     }
 
     /// Any other event, as it is where it holds no secret.
@@ -143,6 +178,27 @@ impl<S: Show> Redacting<S> {
             Cow::Owned(safe) => self.inner.event(&serde_json::from_str(&safe)?),
         }
     }
+
+    /// A line of standard error. It may come between two pieces of a text.
+    fn error_line(&mut self, redactor: &Redactor, event: &Event, text: &str) -> io::Result<()> {
+        let safe = self.stderr.line(redactor, text);
+        if self.waiting.is_empty() && matches!(safe, Cow::Borrowed(_)) {
+            return self.inner.event(event);
+        }
+        let kind = EventKind::ProcessStderr { text: safe.into_owned() };
+        let event = Event { event: kind, ..event.clone() };
+        if self.waiting.is_empty() { self.inner.event(&event) } else { self.queue(redactor, event) }
+    }
+}
+
+/// So many events wait behind a piece of text at the most; then it is shown as far as it may be.
+const MOST_WAITING: usize = 16;
+
+/// Whether a text that waits is complete.
+#[derive(Clone, Copy)]
+enum Ends {
+    Text,
+    Not,
 }
 
 fn item_of(event: &Event) -> Option<ItemId> {
@@ -158,14 +214,13 @@ impl<S: Show> Show for Redacting<S> {
         if let EventKind::ItemDelta { id, text, .. } = &event.event {
             return self.piece(&redactor, event, *id, text);
         }
-        self.let_go(&redactor)?;
+        if let EventKind::ProcessStderr { text } = &event.event {
+            return self.error_line(&redactor, event, text);
+        }
+        if let Some(ends) = self.ends_wait(&event.event) {
+            self.let_go(&redactor, ends)?;
+        }
         match &event.event {
-            EventKind::ProcessStderr { text } => {
-                let safe = self.stderr.line(&redactor, text);
-                let Cow::Owned(safe) = safe else { return self.inner.event(event) };
-                let kind = EventKind::ProcessStderr { text: safe };
-                return self.inner.event(&Event { event: kind, ..event.clone() });
-            }
             EventKind::ItemCompleted { item } => {
                 self.flows.remove(&item.id);
             }
@@ -226,13 +281,14 @@ mod tests {
         let done = Item { id: ItemId(1), body: ItemBody::Message { text: text.into() } };
         let events = shown(vec![
             piece(1, "see kN0w"),
+            EventKind::ProcessStderr { text: "meanwhile".into() },
             piece(1, "n-Val"),
             piece(2, "other_word9"),
             piece(1, "ue_42 there and_more1"),
             EventKind::ItemCompleted { item: done },
         ]);
         let numbers: Vec<u64> = events.iter().map(|event| event.seq.0).collect();
-        assert_eq!(numbers, [1, 2, 3, 4, 5]);
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
         let text_of = |wanted: u64| -> String {
             let pieces = events.iter().filter_map(|event| match &event.event {
                 EventKind::ItemDelta { id, text, .. } if id.0 == wanted => Some(text.as_str()),
@@ -242,9 +298,10 @@ mod tests {
         };
         let first = text_of(1);
         assert!(first.starts_with("see ") && first.ends_with(" there and_more1"), "{first}");
-        assert!(first.contains("[redacted:") && !first.contains("kN0wn-Value_42"), "{first}");
+        assert!(first.contains("[redacted:"), "{first}");
+        assert!(!first.contains("N0w") && !first.contains("Val"), "{first}");
         assert_eq!(text_of(2), "other_word9");
-        let last = serde_json::to_string(&events[4]).unwrap();
+        let last = serde_json::to_string(&events[5]).unwrap();
         assert!(last.contains("[redacted:known-value:") && !last.contains("Value_42"), "{last}");
     }
 

@@ -10,6 +10,7 @@ use stablehand_core::event::{
 };
 use stablehand_core::id::ItemId;
 use stablehand_core::record::{DecisionRecord, LogWord};
+use stablehand_core::redact::Lines;
 use stablehand_core::text::excerpt;
 use stablehand_core::time::UnixMillis;
 use stablehand_core::unsaid::Unsaid;
@@ -38,6 +39,8 @@ pub(super) struct Fold {
     before_run: (u32, u32),
     program: Option<String>,
     run: Option<Running>,
+    /// Whether a private key is being printed.
+    stderr: Lines,
 }
 
 #[derive(Debug, Default)]
@@ -276,7 +279,8 @@ impl Fold {
             EventKind::ConnectionChanged { state, .. } if state == "reconnecting" => {
                 run.row.retries += 1;
             }
-            EventKind::ProcessStderr { text } => {
+            // The index redacts each passage by itself, and a line of a key has no form.
+            EventKind::ProcessStderr { text } if !self.stderr.hides(&text) => {
                 self.pass(at, None, PassageKind::Stderr, &text, out);
             }
             // The other kinds make no rows; `tests/it/model.rs` lists the kinds that were considered.

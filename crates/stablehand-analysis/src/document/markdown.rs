@@ -3,7 +3,8 @@
 //! What an agent wrote must not become a part of the document. Code stands between fences that are
 //! longer than any in it; a block that the agent left open is closed. Outside of code every `<` that
 //! could begin a tag is written as an entity, so that no tag of the agent's is one, and pictures are
-//! links, so that nothing is fetched.
+//! links, so that nothing is fetched. A link goes to the web, to an address or to a place in a folder; any
+//! other scheme (`javascript:`, `data:`) is left out.
 
 use super::{DocumentHead, wording};
 use crate::history::{History, HistoryEntry, HistoryItem};
@@ -236,7 +237,7 @@ fn closes(line: &str, fence: &str) -> bool {
 fn tame(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;
-    while let Some(at) = rest.find(['`', '<', '!']) {
+    while let Some(at) = rest.find(['`', '<', '!', ']']) {
         let (before, from) = rest.split_at(at);
         out.push_str(before);
         let sign = from.chars().next().unwrap_or(' ');
@@ -250,6 +251,23 @@ fn tame(line: &str) -> String {
                 out.push_str(if after.starts_with('[') { "\\!" } else { "!" });
                 after
             }
+            ']' => match after.chars().next() {
+                Some(':') if !is_harmless(after.get(1..).unwrap_or_default()) => {
+                    out.push_str("]\\");
+                    after
+                }
+                Some('(') if !is_harmless(after.get(1..).unwrap_or_default()) => {
+                    let destination = after.get(1..).unwrap_or_default();
+                    // Where it ends on another line, nothing of it is one.
+                    let end = destination_length(destination);
+                    out.push_str(if end.is_some() { "](#" } else { "]\\(" });
+                    destination.get(end.unwrap_or(0)..).unwrap_or_default()
+                }
+                _ => {
+                    out.push(']');
+                    after
+                }
+            },
             _ => {
                 let run = from.len() - from.trim_start_matches('`').len();
                 let (ticks, behind) = from.split_at(run);
@@ -275,6 +293,40 @@ fn tame(line: &str) -> String {
     out + rest
 }
 
+/// How long the destination of a link is: up to the parenthesis that closes it, or to its title.
+fn destination_length(text: &str) -> Option<usize> {
+    let start = text.len() - text.trim_start().len();
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices().skip_while(|(at, _)| *at < start) {
+        match c {
+            '(' => depth += 1,
+            ')' if depth == 0 => return Some(at),
+            ')' => depth -= 1,
+            c if c.is_whitespace() && text.get(at..)?.contains(')') => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether a link may go there: it has a scheme of the web or of mail, or none. A destination on the
+/// next line, and one that hides its scheme behind an entity or a backslash, is not harmless.
+fn is_harmless(destination: &str) -> bool {
+    let destination = destination.trim_start().trim_start_matches('<').trim_start();
+    let end = destination.find(['/', '?', '#', ')']).unwrap_or(destination.len());
+    let (head, rest) = destination.split_at(end);
+    if head.trim().is_empty() {
+        return !rest.is_empty();
+    }
+    if head.contains(['&', '\\']) {
+        return false;
+    }
+    let Some((scheme, behind)) = head.split_once(':') else { return true };
+    let is_line = !behind.is_empty() && behind.bytes().all(|b| b.is_ascii_digit() || b == b':');
+    let scheme: String = scheme.chars().filter(|c| !c.is_whitespace() && !c.is_control()).collect();
+    is_line || ["http", "https", "mailto"].iter().any(|it| scheme.eq_ignore_ascii_case(it))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,6 +343,34 @@ mod tests {
     #[test]
     fn no_tag_and_no_picture_is_the_agents() {
         assert_eq!(tame("a <script>x</script>"), "a &lt;script>x&lt;/script>");
+        for evil in [
+            "javascript:alert(1)",
+            "JaVaScRiPt:x",
+            " javascript:x",
+            "<javascript:x>",
+            "data:text/html,x",
+            "vbscript:x",
+            "java&#x73;cript:x",
+            "javascript&colon;x",
+            "javascript\\:x",
+            "&#106;avascript:x",
+            "java\tscript:x",
+            "file:///etc/passwd",
+        ] {
+            let safe = tame(&format!("see [a]({evil}"));
+            assert!(!safe.contains("](") || safe.contains("](#"), "{evil}: {safe}");
+            let safe = tame(&format!("see [a]({evil}\"t\") b"));
+            assert!(safe.contains("](#") || safe.contains("]\\("), "{evil}: {safe}");
+            assert!(tame(&format!("[a]:{evil}")).starts_with("[a]\\:"), "{evil}");
+        }
+        // The destination may stand on the next line.
+        assert_eq!([tame("[a]("), tame("[a]: ")], ["[a]\\(", "[a]\\: "]);
+        assert_eq!(tame("[a](javascript:alert(1)) b"), "[a](#) b");
+        for fine in
+            ["[a](https://x/y?z=a:b) c", "[a](src/a.rs:7)", "[a](a.rs:12:3)", "[a](#b)", "x[0]: y"]
+        {
+            assert_eq!(tame(fine), fine);
+        }
         assert_eq!(tame("![x](http://y) Hey!"), "\\![x](http://y) Hey!");
         assert_eq!(tame("use `Vec<u8>` or `x`"), "use <code>Vec&#60;u8&#62;</code> or `x`");
         assert_eq!(tame("one ` and <b>"), "one ` and &lt;b>");

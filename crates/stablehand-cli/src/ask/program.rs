@@ -7,6 +7,7 @@
 use super::feed::Note;
 use crate::failure::Failure;
 use crate::main_stablehand::PROGRAM;
+use crate::render::make_json_safe;
 use crate::screen::Screen;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
@@ -183,7 +184,9 @@ impl Program {
     fn tell(&mut self, event: &Event) {
         if self.is_socket && !self.gone {
             // Writing to memory what was made of strings cannot fail.
+            let from = self.unsent.len();
             let _written = serde_json::to_writer(&mut self.unsent, event);
+            make_json_safe(&mut self.unsent, from);
             self.unsent.push(b'\n');
             if self.unsent.len() > UNREAD {
                 self.complain("it does not read what it is told");

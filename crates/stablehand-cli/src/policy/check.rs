@@ -10,6 +10,7 @@ use stablehand::Agent;
 use stablehand::config::agent_names;
 use stablehand::policy_world::FileWorld;
 use stablehand_core::event::{ToolInput, ToolKind};
+use stablehand_core::text::safe_json;
 use stablehand_policy::{Action, Call, input_of, kind_of};
 
 /// Say what the policy decides of one call or prompt
@@ -112,7 +113,7 @@ pub(super) fn main(args: &CheckArgs, env: &Env) -> Result<u8, Failure> {
     if args.json {
         let text = serde_json::to_string(&decision)
             .map_err(|error| Failure::new(format!("failed to write the decision: {error}")))?;
-        return print(&format!("{text}\n")).map(|_| code);
+        return print(&format!("{}\n", safe_json(&text))).map(|_| code);
     }
     let mut out = explain(&decision);
     if files.is_empty() && !sources.is_named() {

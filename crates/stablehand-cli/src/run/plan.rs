@@ -12,6 +12,7 @@ use stablehand::driver::{RunSpec, TerminalRun};
 use stablehand::keeper::Transport;
 use stablehand::redact::Redaction;
 use stablehand::session::SessionSpec;
+use stablehand_core::text::safe_json;
 use stablehand_core::time::human;
 use stablehand_policy::settings::variable::shown;
 use std::path::{Path, PathBuf};
@@ -149,5 +150,5 @@ fn print(
         redaction.redactor.redact_json(&mut text);
     }
     let pretty = serde_json::to_string_pretty(&text).unwrap_or_default();
-    output::print(&(pretty + "\n"))
+    output::print(&format!("{}\n", safe_json(&pretty)))
 }

@@ -128,6 +128,19 @@ fn head(seen: &Glance, redaction: Option<&Redaction>) -> DocumentHead {
     }
 }
 
+/// Creates a file that only its owner may read, also where it was there before: what a session said is
+/// for nobody else.
+pub(super) fn create_private(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+    let options = File::options().write(true).create(true).truncate(true).mode(0o600).clone();
+    let file = options.open(path)?;
+    // Not for `/dev/stdout` and pipes.
+    if file.metadata()?.is_file() {
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
 /// What is written on: a file, or standard output.
 #[derive(Clone)]
 struct Sheet {
@@ -151,7 +164,7 @@ impl Sheet {
             return Err(Failure::usage(format!("`{name}` is the log itself"))
                 .hint("give another name; a log is not written over"));
         }
-        let file = File::create(path)
+        let file = create_private(path)
             .map_err(|error| Failure::new(format!("failed to create `{name}`: {error}")))?;
         let to: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(256 << 10, file));
         Ok(Sheet { to: Arc::new(Mutex::new(to)), name })

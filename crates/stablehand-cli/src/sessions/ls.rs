@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::output::{self, Cell, Column, Look, Paint, Table, figures};
 use crate::redact::redactor;
+use crate::render::make_json_safe;
 use stablehand::redact::Redactor;
 use stablehand_core::text::fit;
 use stablehand_store::query::{Brief, Session, SessionObject};
@@ -107,7 +108,9 @@ fn print_objects(listed: &[Listed]) -> Result<u8, Failure> {
         for it in part {
             text.extend_from_slice(if text.is_empty() { b"" } else { b",\n" });
             let outcome = it.outcome.as_deref();
+            let from = text.len();
             serde_json::to_writer(&mut text, &SessionObject::new(&it.session, &it.short, outcome))?;
+            make_json_safe(&mut text, from);
         }
         Ok(text)
     };

@@ -5,6 +5,7 @@
 
 mod text;
 
+use super::export::create_private;
 use super::read::{LogArgs, each_record, is_same_file, warn};
 use crate::duration;
 use crate::env::Env;
@@ -13,7 +14,7 @@ use crate::output::{self, Paint};
 use crate::redact::RedactArgs;
 use stablehand_analysis::timeline::{Fold, SILENCE_MS, Timeline};
 use stablehand_core::time::{human, millis};
-use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -92,10 +93,12 @@ pub(super) fn main(args: &TimelineArgs) -> Result<u8, Failure> {
         Form::Svg => timeline.svg(width.unwrap_or(PIXELS).max(LEAST.1)),
         Form::Html => timeline.html(),
     };
-    fs::write(path, &drawn).map_err(|error| {
-        Failure::new(format!("failed to write `{}`: {error}", path.display()))
-            .hint("name a file that you may write to with -o")
-    })?;
+    create_private(path).and_then(|mut file| file.write_all(drawn.as_bytes())).map_err(
+        |error| {
+            Failure::new(format!("failed to write `{}`: {error}", path.display()))
+                .hint("name a file that you may write to with -o")
+        },
+    )?;
     let (spans, lanes) = (timeline.spans.len(), timeline.lanes.len());
     let took = human(Duration::from_millis(timeline.length_ms));
     let kib = drawn.len().div_ceil(1024);

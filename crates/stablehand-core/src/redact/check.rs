@@ -7,6 +7,9 @@ const RANDOM_BITS: f64 = 3.5;
 /// Shorter ones are never guessed to be secrets.
 const SHORTEST_GUESS: usize = 10;
 
+/// Hardly a word is longer.
+const LONGEST_WORD: usize = 15;
+
 /// Shorter values are not taken as known: they would be found where they are not meant.
 pub(super) const SHORTEST_VALUE: usize = 8;
 
@@ -93,6 +96,9 @@ pub(super) fn is_assigned_secret(name: &str, value: &str) -> bool {
     if !is_no_placeholder(name, value) || is_address(value) {
         return false;
     }
+    if name.ends_with("auth") && is_basic(value) {
+        return true;
+    }
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
     match names(name) {
@@ -136,6 +142,55 @@ pub(super) fn is_no_placeholder(_: &str, value: &str) -> bool {
         ["xxxx", "****", "your", "example", "placeholder", "changeme", "redacted", "process.env"];
     let lower = value.to_ascii_lowercase();
     !begins && !words.iter().any(|word| lower.contains(word))
+}
+
+/// Whether the value of an option is written out; a word in capitals stands for one.
+pub(super) fn is_given(name: &str, value: &str) -> bool {
+    let stands_for_one = value.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    is_no_placeholder(name, value) && !stands_for_one && !value.starts_with('-')
+}
+
+/// Whether a word behind an option or a name is a password rather than the next word of a sentence:
+/// it has a digit or a sign in it, or is longer than words are.
+pub(super) fn is_password_word(name: &str, value: &str) -> bool {
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
+    let signs = value.len() - digits - letters;
+    let is_mixed = digits > 0 && value.len() >= 5 || signs > 1 || hills(value) > 0;
+    is_given(name, value)
+        && !is_address(value)
+        && (is_mixed || value.len() > LONGEST_WORD)
+        && !value.contains(['(', ')', '=', '{'])
+}
+
+/// Whether what stands behind a user's name and a colon is a password, and not a group or a port.
+pub(super) fn is_login(user: &str, value: &str) -> bool {
+    let numbers = [user, value].iter().all(|text| text.bytes().all(|b| b.is_ascii_digit()));
+    !numbers && user != value && is_given(user, value)
+}
+
+/// The same where no program is named that takes one: a group's name is a plain word.
+pub(super) fn is_login_anywhere(user: &str, value: &str) -> bool {
+    let is_word = value.bytes().all(|b| b.is_ascii_lowercase() || matches!(b, b'-' | b'_'));
+    is_login(user, value) && !is_word
+}
+
+/// Whether this is `user:password` in base64, as Docker keeps it under `auth`.
+fn is_basic(value: &str) -> bool {
+    use base64::Engine as _;
+    let decoded = base64::engine::general_purpose::STANDARD.decode(value);
+    decoded
+        .is_ok_and(|bytes| bytes.contains(&b':') && bytes.iter().all(|b| matches!(b, b' '..=b'~')))
+}
+
+/// Returns true if a word of a command line is an option whose value is a secret.
+pub fn is_secret_option(word: &str) -> bool {
+    let Some(name) = word.strip_prefix("--") else { return false };
+    let last = name.rsplit_once('-').map_or(name, |(_, last)| last);
+    matches!(last, "password" | "passwd" | "pass" | "passphrase" | "token" | "secret" | "apikey")
+        || name.ends_with("api-key")
+        || name.ends_with("secret-key")
+        || name.ends_with("secret-access-key")
 }
 
 /// A place rather than a value: a path or a URL.

@@ -9,6 +9,9 @@ use std::fmt::Write as _;
 /// A shorter piece of base64 may be found by chance.
 const SHORTEST_PIECE: usize = 8;
 
+/// Texts that come in pieces end with so many characters of some value all the time.
+const SHORTEST_BEGINNING: usize = 2;
+
 /// A shorter beginning gives nothing away.
 const SHORTEST_CUT: usize = 4;
 
@@ -16,6 +19,7 @@ pub(super) struct Exact {
     automaton: AhoCorasick,
     /// Which value each pattern is a form of.
     owners: Vec<usize>,
+    patterns: Vec<String>,
     values: Vec<String>,
 }
 
@@ -45,9 +49,9 @@ impl Exact {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(patterns)
+            .build(&patterns)
             .ok()?;
-        Some(Exact { automaton, owners, values: kept })
+        Some(Exact { automaton, owners, patterns, values: kept })
     }
 
     /// How many there are.
@@ -55,15 +59,30 @@ impl Exact {
         self.values.len()
     }
 
+    /// Whether a value has more than one line.
+    pub(super) fn has_lines(&self) -> bool {
+        self.values.iter().any(|value| value.contains('\n'))
+    }
+
     /// Whether a value is in the text, in any of its forms.
     pub(super) fn is_in(&self, text: &str) -> bool {
         self.automaton.is_match(text)
     }
 
-    /// Whether a value may begin with the end of this text.
-    pub(super) fn may_begin_in(&self, tail: &str) -> bool {
-        let ends = || tail.char_indices().filter_map(|(at, _)| tail.get(at..));
-        self.values.iter().any(|value| ends().any(|end| end.len() >= 4 && value.starts_with(end)))
+    /// Returns how much of the end of this text may be the beginning of a value, in any of its forms.
+    pub(super) fn begun_at_end(&self, text: &str) -> usize {
+        let bytes = text.as_bytes();
+        let begun = |pattern: &String| {
+            let pattern = pattern.as_bytes();
+            let first = *pattern.first()?;
+            let from = bytes.len().saturating_sub(pattern.len() - 1);
+            let tail = bytes.get(from..)?;
+            let mut starts = memchr::memchr_iter(first, tail);
+            let at =
+                starts.find(|at| tail.get(*at..).is_some_and(|end| pattern.starts_with(end)))?;
+            Some(tail.len() - at).filter(|length| *length >= SHORTEST_BEGINNING)
+        };
+        self.patterns.iter().filter_map(begun).max().unwrap_or(0)
     }
 
     /// Calls `found` with start, end and value of everything that is known.

@@ -1,6 +1,7 @@
 //! Secrets in JSON: looked for in what strings mean, not in how they are escaped.
 //!
 //! A value under a secret's name needs no form to be one; it is guessed like an assignment in a text.
+//! A word behind `--password` in an array is one: arrays of words are command lines.
 
 use super::Redactor;
 use super::check::{self, SHORTEST_VALUE};
@@ -8,6 +9,8 @@ use serde_json::Value;
 use std::borrow::Cow;
 
 const ASSIGNED: &str = "assigned";
+
+const PASSWORD: &str = "password";
 
 /// Redacts a value in place.
 pub(super) fn value(redactor: &Redactor, name: Option<&str>, value: &mut Value) {
@@ -18,8 +21,16 @@ pub(super) fn value(redactor: &Redactor, name: Option<&str>, value: &mut Value) 
             }
         }
         Value::Array(items) => {
+            let mut is_behind_option = false;
             for item in items {
-                self::value(redactor, name, item);
+                let is_option = item.as_str().is_some_and(check::is_secret_option);
+                match item {
+                    Value::String(text) if is_behind_option && check::is_given("", text) => {
+                        *text = redactor.marker(PASSWORD, text);
+                    }
+                    _ => self::value(redactor, name, item),
+                }
+                is_behind_option = is_option;
             }
         }
         Value::Object(members) => {
@@ -64,6 +75,8 @@ pub(super) fn text<'t>(redactor: &Redactor, json: &'t str) -> Cow<'t, str> {
     let mut at = 0;
     // In an array the name holds for all; the next member brings its own.
     let mut name: Option<&str> = None;
+    // Where an option such as `--password` ended.
+    let mut option: Option<usize> = None;
     while let Some(open) = memchr::memchr(b'"', bytes.get(at..).unwrap_or_default()) {
         let start = at + open + 1;
         let Some(length) = string_length(bytes.get(start..).unwrap_or_default()) else { break };
@@ -72,6 +85,19 @@ pub(super) fn text<'t>(redactor: &Redactor, json: &'t str) -> Cow<'t, str> {
         let Some(inside) = json.get(start..end) else { break };
         if is_name(bytes.get(at..).unwrap_or_default()) {
             name = Some(inside);
+            continue;
+        }
+        let is_behind_option = option.take().is_some_and(|from| {
+            let between = bytes.get(from..start - 1).unwrap_or_default();
+            between.iter().all(|b| *b == b',' || b.is_ascii_whitespace())
+        });
+        if inside.contains('-') && check::is_secret_option(&unescaped(inside)) {
+            option = Some(at);
+        }
+        if is_behind_option && check::is_given("", &unescaped(inside)) {
+            out.push_str(json.get(copied..start).unwrap_or_default());
+            out.push_str(&redactor.marker(PASSWORD, &unescaped(inside)));
+            copied = end;
             continue;
         }
         // Escapes only make it longer.

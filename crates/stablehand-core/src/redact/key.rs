@@ -32,11 +32,46 @@ pub(super) fn body(text: &str, from: usize) -> Option<Range<usize>> {
     (end > start).then_some(start..end)
 }
 
-/// Whether a line is one of a key's body, once its head has been seen.
+/// Whether a line is one of a key's body, once its head has been seen. Something may stand before the
+/// base64: a time, a number of the line, a sign of quotation.
 pub(super) fn is_line(line: &str) -> bool {
     let line = line.trim();
+    let is_long = |run: &[u8]| run.len() >= KEY_LINE;
     !line.is_empty() && line.bytes().all(is_base64)
         || header(line.as_bytes(), 0) == Some(line.len())
+        || line.as_bytes().split(|b| !is_base64(*b)).any(is_long)
+}
+
+/// So many lines that are none of the body may stand between two that are: a log has other writers.
+const MOST_OTHERS: u8 = 8;
+
+/// Whether the lines that come are those of a private key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct OpenKey(Option<u8>);
+
+impl OpenKey {
+    pub(super) fn is_open(self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Takes a line; true if it is one of the body.
+    pub(super) fn takes(&mut self, line: &str) -> bool {
+        if self.is_open() && is_line(line) && !line.contains("-----") {
+            self.0 = Some(0);
+            return true;
+        }
+        self.passes(line);
+        false
+    }
+
+    /// Takes a line that is none of the body.
+    pub(super) fn passes(&mut self, line: &str) {
+        self.0 = match self.0 {
+            _ if is_opened_by(line) => Some(0),
+            Some(others) if others < MOST_OTHERS && !line.contains("-----END ") => Some(others + 1),
+            _ => None,
+        };
+    }
 }
 
 /// Whether the text ends with a head, so that the body is to come.

@@ -49,6 +49,19 @@ const fn value(
 /// From this row on a value is only guessed to be a secret, by its name and by how random it looks.
 pub(super) const GUESSES: usize = RULES.len() - 1;
 
+/// What options are called whose value is a secret.
+const OPTION_WORDS: &[&str] =
+    &["-pass", "-token", "-api", "-secret", "-client-secret", "-private-token"];
+
+/// `--password=X`.
+const OPTION_IS: &str = r#"(?:^|[\s"'`\[(])--?(?:[a-z]{2,12}-){0,2}(?:password|passwd|pass|passphrase|token|api-?key|secret|secret-key|secret-access-key)=\\?["']?(?P<s>[^\s"'`\\,|;&]{3,300})"#;
+
+/// `--password 'X'`.
+const OPTION_QUOTED: &str = r#"(?:^|[\s"'`\[(])--?(?:[a-z]{2,12}-){0,2}(?:password|passwd|pass|passphrase|token|api-?key|secret|secret-key|secret-access-key)[\s=]{1,3}\\?["'](?P<s>[^"'\n\\]{3,300})\\?["']"#;
+
+/// `--password X`, where the next word may as well be one of a sentence.
+const OPTION_THEN: &str = r#"(?:^|[\s"'`\[(])--?(?:[a-z]{2,12}-){0,2}(?:password|passwd|pass|passphrase|token|api-?key|secret|secret-key|secret-access-key)\s{1,3}(?P<s>[^\s"'`\\,|;&]{3,300})"#;
+
 pub(super) const RULES: &[Rule] = &[
     Rule {
         kind: "private-key",
@@ -183,7 +196,7 @@ pub(super) const RULES: &[Rule] = &[
     value(
         "url-password",
         &["://"],
-        r#"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@?#\[\]"'`<>\\]{0,100}:(?P<s>[^\s/@"'`<>\[\]\\]{1,200})@"#,
+        r#"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@?#\[\]"'`<>\\]{0,100}:(?P<s>[^\s/"'`<>\[\]\\]{1,200})@"#,
         check::is_no_placeholder,
     ),
     value(
@@ -195,7 +208,7 @@ pub(super) const RULES: &[Rule] = &[
     value(
         "authorization",
         &["authorization"],
-        r#"(?i)authorization\\*["']?\s{0,3}[:=]\s{0,3}\\*["']?(?:bearer|basic|token|apikey|bot)\s+(?P<s>[^\s"'`,;<>\[\]\\]{6,})"#,
+        r#"(?i)authorization\\*["']?\s{0,3}[:=]\s{0,3}\\*["']?(?:bearer|basic|token|apikey|bot|digest|negotiate|ntlm|key)\s+(?P<s>[^\s"'`,;<>\[\]\\]{6,})"#,
         check::is_no_placeholder,
     ),
     value(
@@ -208,6 +221,70 @@ pub(super) const RULES: &[Rule] = &[
         "cookie",
         &["cookie"],
         r#"(?i)(?-u:\b)(?:set-)?cookie\s?:\s{0,3}(?P<s>[^\s=;:"'\[\]]{1,64}=[^\r\n"'\\]{6,})"#,
+    ),
+    // Command lines and files that say which word is the password.
+    value("password", OPTION_WORDS, OPTION_IS, check::is_given),
+    value("password", OPTION_WORDS, OPTION_QUOTED, check::is_no_placeholder),
+    value("password", OPTION_WORDS, OPTION_THEN, check::is_password_word),
+    value(
+        "password",
+        &["curl", "wget", "http"],
+        r#"(?:curl|wget|https?|xh)\s(?:[^\n|;&]{0,400}?\s)?(?:-[a-zA-Z]{0,6}u|--(?:proxy-)?user)[\s=]{0,3}["']?(?P<n>[^\s:"'/]{1,100}):(?P<s>[^\s"'/]{1,200})"#,
+        check::is_login,
+    ),
+    value(
+        "password",
+        &["-u", "--user", "--proxy-user"],
+        r#"(?:^|[\s"'`])(?:-u|--(?:proxy-)?user)[\s=]{1,3}["']?(?P<n>[^\s:"'/]{1,100}):(?P<s>[^\s"'/`]{1,200})"#,
+        check::is_login_anywhere,
+    ),
+    value(
+        "password",
+        &["mysql", "mariadb"],
+        r#"(?:mysql|mariadb)[a-z-]{0,10}\s(?:[^\n|;&]{0,400}?\s)?-p["']?(?P<s>[^\s"'|;&]{1,200})"#,
+        check::is_given,
+    ),
+    value(
+        "password",
+        &["sshpass"],
+        r#"sshpass\s(?:[^\n|;&]{0,100}?\s)?-p\s{0,3}["']?(?P<s>[^\s"'|;&]{1,200})"#,
+        check::is_given,
+    ),
+    value(
+        "password",
+        &["pgpassword", "mysql_pwd", "sshpass", "rediscli_auth", "_passphrase"],
+        r#"(?:PGPASSWORD|MYSQL_PWD|SSHPASS|REDISCLI_AUTH|[A-Z]{2,20}_PASSPHRASE)=\\?["'](?P<s>[^"'\n\\]{1,200})\\?["']"#,
+        check::is_given,
+    ),
+    value(
+        "password",
+        &["pgpassword", "mysql_pwd", "sshpass", "rediscli_auth", "_passphrase"],
+        r#"(?:PGPASSWORD|MYSQL_PWD|SSHPASS|REDISCLI_AUTH|[A-Z]{2,20}_PASSPHRASE)=\\?['"]?(?P<s>[^\s"'\\|;&]{1,200})"#,
+        check::is_given,
+    ),
+    value(
+        "password",
+        &["_auth", "_password"],
+        r#"(?::|^|\s)(?:_authToken|_auth|_password)\s?=\s?\\?["']?(?P<s>[^\s"'\\]{4,400})"#,
+        check::is_given,
+    ),
+    value(
+        "password",
+        &["password"],
+        r"(?:machine\s+\S{1,200}|default)\s+(?:(?:login|account)\s+\S{1,200}\s+){0,2}password\s+(?P<s>\S{1,200})",
+        check::is_given,
+    ),
+    value(
+        "password",
+        &["password"],
+        r"(?:(?m:^)[\t ]*|login\s+\S{1,200}\s+)password[\t ]+(?P<s>\S{1,200})[\t ]*(?m:$)",
+        check::is_password_word,
+    ),
+    value(
+        "password",
+        &[":5432:", ":5433:", ":6432:", ":6543:", ":*:"],
+        r"(?m)^[^\s:/]{1,100}:(?:[0-9]{4,5}|\*):[^\s:/]{1,64}:[^\s:/]{1,64}:(?P<s>[^\s:]{1,200})\r?$",
+        check::is_given,
     ),
     value(
         "assigned",

@@ -145,6 +145,22 @@ fn arguments_in_a_string_in_a_string_are_seen() {
     assert!(!safe.contains("zQ81xV7pLm20sK4w"), "{safe}");
 }
 
+#[test]
+fn the_word_behind_an_option_is_taken_out_of_a_command_line_in_an_array() {
+    let redactor = Redactor::new();
+    let mut value = json!({ "argv": ["mysql", "--password", "pony", "--db-token", "\"q\"", "app"],
+        "usage": ["--password", "$PASSWORD", "--token", "--force"], "b": ["x", "--token"], "c": "d" });
+    let line = value.to_string();
+    redactor.redact_json(&mut value);
+    let words = value["argv"].to_string();
+    assert_eq!(words.matches("[redacted:password:").count(), 2, "{words}");
+    assert!(!words.contains("pony") && words.contains("app"), "{words}");
+    assert_eq!(value["usage"], json!(["--password", "$PASSWORD", "--token", "--force"]));
+    assert_eq!(value["c"], "d");
+    let text: serde_json::Value = serde_json::from_str(&redactor.redact_json_text(&line)).unwrap();
+    assert_eq!(text, value);
+}
+
 fn in_pieces(redactor: &Redactor, pieces: &[&str]) -> String {
     let mut flow = Flow::default();
     let mut out: String = pieces.iter().map(|piece| flow.push(redactor, piece)).collect();
@@ -161,6 +177,73 @@ fn a_flow_shows_plain_words_at_once() {
         assert!(!flow.holds_some());
     }
     assert_eq!(flow.finish(&redactor), "");
+}
+
+/// Each secret in pieces of every size: no four characters of it are shown, whatever stands around.
+#[test]
+fn no_part_of_a_secret_in_pieces_is_shown() {
+    let values = ["correcthorsebattery", "blue pony 4711 & oats", "two\nlines of 7"];
+    let mut builder = Redactor::builder();
+    for value in values {
+        builder = builder.value(value);
+    }
+    let redactor = builder.build();
+    let coded = base64::engine::general_purpose::STANDARD.encode("me:correcthorsebattery");
+    let cases = [
+        (token(), "a1B2"),
+        (values[0].to_owned(), "horse"),
+        (values[1].to_owned(), "pony"),
+        (values[2].to_owned(), "lines"),
+        (coded, "b3JzZ"),
+        ("--password s3cr3tpw".to_owned(), "cr3t"),
+        ("--password 'open sesame'".to_owned(), "sesa"),
+        ("--password=hunter".to_owned(), "unte"),
+        ("curl -u me:hunterx".to_owned(), "unte"),
+        ("https://me:hunterx@host/".to_owned(), "unte"),
+        ("machine h login me password hunter".to_owned(), "unte"),
+        ("AWS_SECRET_ACCESS_KEY=wJa1rXU7nF3MI/K7".to_owned(), "rXU7"),
+    ];
+    for (secret, part) in cases {
+        for size in 1..20 {
+            let text = format!("see this: {secret} and then\nthe rest");
+            let letters: Vec<char> = text.chars().collect();
+            let pieces: Vec<String> = letters.chunks(size).map(|c| c.iter().collect()).collect();
+            let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+            let safe = in_pieces(&redactor, &pieces);
+            assert!(!safe.contains(part) && safe.contains("[redacted:"), "{size}: {safe}");
+            assert!(
+                safe.starts_with("see this: ") && safe.ends_with(" and then\nthe rest"),
+                "{safe}"
+            );
+            // Something comes between two pieces, and what was held back has to be shown.
+            let mut flow = Flow::default();
+            let mut out = String::new();
+            for piece in &pieces {
+                out.push_str(&flow.push(&redactor, piece));
+                if size > 9 {
+                    out.push_str(&flow.release(&redactor));
+                }
+            }
+            out.push_str(&flow.finish(&redactor));
+            assert!(!out.contains(&secret), "{size}: {out}");
+        }
+    }
+}
+
+#[test]
+fn a_private_key_among_other_lines_is_left_out() {
+    let redactor = Redactor::new();
+    let body = "MIIEpAIBAAKCAQEA0123456789abcdefghijklmnopqrstuvwxyz";
+    let begin = format!("-----BEGIN {} KEY-----", "PRIVATE");
+    let text = format!("12:00 {begin}\n12:00 {body}\nsomebody else\n 7\u{2192}{body}\n> {body}\n");
+    let mut lines = Lines::default();
+    let safe: String = text.split_inclusive('\n').map(|l| lines.line(&redactor, l)).collect();
+    assert!(!safe.contains("MIIE") && safe.contains("somebody else"), "{safe}");
+    let letters: Vec<char> = text.chars().collect();
+    let pieces: Vec<String> = letters.chunks(3).map(|c| c.iter().collect()).collect();
+    let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+    let safe = in_pieces(&redactor, &pieces);
+    assert!(!safe.contains("IIEpA") && safe.contains("somebody else"), "{safe}");
 }
 
 #[test]
@@ -271,6 +354,7 @@ proptest! {
         pieces.push(rest);
         let safe = in_pieces(&redactor, &pieces);
         prop_assert!(!safe.contains(&token) && !safe.contains(known), "{}", safe);
+        prop_assert!(!safe.contains("1B2c") && !safe.contains("wn-V") && !safe.contains("e_42"), "{}", safe);
         prop_assert!(safe.starts_with(&before) && safe.ends_with(&after), "{}", safe);
     }
 

@@ -397,7 +397,9 @@ pub const NON_INTERACTIVE: &[(&str, &str)] = &[
 ];
 
 /// Options whose values are secrets, for every agent: they are not written down.
-const SECRET_OPTIONS: &[&str] = &["--api-key", "--auth-token", "--header", "-H", "--token"];
+fn is_secret_option(word: &str) -> bool {
+    matches!(word, "--header" | "-H") || stablehand_core::redact::is_secret_option(word)
+}
 
 /// What stands for a secret that is not written down.
 const HIDDEN: &str = "[redacted]";
@@ -420,9 +422,9 @@ pub(super) fn without_secrets<'a>(words: impl Iterator<Item = &'a str>) -> Vec<S
         if std::mem::take(&mut hide_next) {
             return HIDDEN.to_owned();
         }
-        hide_next = SECRET_OPTIONS.contains(&word);
+        hide_next = is_secret_option(word);
         match word.split_once('=') {
-            Some((name, _)) if SECRET_OPTIONS.contains(&name) => format!("{name}={HIDDEN}"),
+            Some((name, _)) if is_secret_option(name) => format!("{name}={HIDDEN}"),
             _ => word.to_owned(),
         }
     });
@@ -439,8 +441,8 @@ pub fn secret_values<'a>(args: impl IntoIterator<Item = &'a OsString>) -> Vec<St
         let value = if std::mem::take(&mut is_next) {
             Some(arg.as_ref())
         } else {
-            is_next = SECRET_OPTIONS.contains(&arg.as_ref());
-            arg.split_once('=').filter(|(name, _)| SECRET_OPTIONS.contains(name)).map(|pair| pair.1)
+            is_next = is_secret_option(arg.as_ref());
+            arg.split_once('=').filter(|(name, _)| is_secret_option(name)).map(|pair| pair.1)
         };
         let Some(value) = value else { continue };
         values.push(value.to_owned());
