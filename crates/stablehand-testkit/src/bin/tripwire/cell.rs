@@ -256,6 +256,8 @@ fn fill(root: &Path) -> Result<(), String> {
         ("w/bin/git", run),
         ("w/bin/ls", run),
         ("w/bin/cat", run),
+        // What is in the history can be read from there, whatever rules say of the path.
+        ("w/.gitignore", ".env\n"),
         ("w/.env", &secret),
         ("w/src/.env", &secret),
         ("home/u/.ssh/id_rsa", &secret),

@@ -49,7 +49,7 @@ mod linux {
 
     /// What stands beside the profile in every second decision.
     const SECRETS: &str = "[policy]\n[[policy.rule]]\nname = \"secrets\"\naction = \"deny\"\n\
-                           path = [\"~/.ssh/**\", \"**/.env\"]\n";
+                           path = [\"~/.ssh/**\", \".env\", \"src/.env\"]\n";
 
     struct Args {
         seconds: u64,

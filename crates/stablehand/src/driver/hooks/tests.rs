@@ -183,7 +183,7 @@ fn idle_connections_do_not_delay_a_hook() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("run");
     let mut exchange = Exchange::open(&folder, "secret").unwrap();
-    let socket = super::socket_of(&folder);
+    let socket = crate::hook_call::socket_of(&folder);
     let mut idle = Vec::new();
     for _ in 0..5 {
         idle.extend((0..60).map(|_| UnixStream::connect(&socket).unwrap()));
