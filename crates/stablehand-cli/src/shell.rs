@@ -201,7 +201,8 @@ impl Shell {
         let session = spec.start_with(attach)?;
         let handle = session.handle();
         if setup.index {
-            *lock(&filler) = Some(Filler::start(&session.log(), pages::give_back));
+            let redactor = redaction.map(|redaction| Arc::clone(&redaction.redactor));
+            *lock(&filler) = Some(Filler::start(&session.log(), redactor, pages::give_back));
         }
         let asking = match &setup.attendant {
             Some(attendant) => Asking::start(attendant, handle.control(), &screen, &attention),

@@ -7,6 +7,7 @@
 use crate::index::{Batch, Indexer, Opened, Progress};
 use crate::open::Cache;
 use crate::{Store, StoreError};
+use stablehand_core::redact::Redactor;
 use std::fs::File;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -41,8 +42,9 @@ pub struct Filler {
 impl Filler {
     /// Starts a thread that follows a log; [`trouble`](Self::trouble) says where it could not. The
     /// thread calls `at_rest` after each step (the start of the run, reading a batch, writing it), to
-    /// give back the memory that the step needed.
-    pub fn start(log: &Path, at_rest: fn()) -> Filler {
+    /// give back the memory that the step needed. The redactor is the run's, which knows values that
+    /// have no form; without one, secrets are found by their forms.
+    pub fn start(log: &Path, redactor: Option<Arc<Redactor>>, at_rest: fn()) -> Filler {
         let (sender, receiver) = channel();
         let trouble = Arc::new(Mutex::new(None));
         let filler = Filler { _stops_when_gone: sender, trouble: Arc::clone(&trouble) };
@@ -54,7 +56,7 @@ impl Filler {
         let started = File::open(log).and_then(|file| {
             std::thread::Builder::new().name("index".into()).spawn(move || {
                 step_back();
-                if let Err(error) = fill(&path, file, &receiver, at_rest) {
+                if let Err(error) = fill(&path, file, redactor, &receiver, at_rest) {
                     note(&trouble, chain(&error));
                 }
             })
@@ -84,9 +86,16 @@ fn step_back() {
     let _unlikely = signals.thread_block();
 }
 
-fn fill(path: &Path, file: File, gone: &Receiver<()>, at_rest: fn()) -> Result<(), StoreError> {
+fn fill(
+    path: &Path,
+    file: File,
+    redactor: Option<Arc<Redactor>>,
+    gone: &Receiver<()>,
+    at_rest: fn(),
+) -> Result<(), StoreError> {
     let Some(folder) = path.parent() else { return Ok(()) };
-    let mut following = Following { folder, file, path: path.to_owned(), store: None, at: None };
+    let path = path.to_owned();
+    let mut following = Following { folder, file, path, redactor, store: None, at: None };
     let mut pause = FIRST;
     loop {
         match gone.recv_timeout(pause) {
@@ -113,6 +122,7 @@ struct Following<'a> {
     folder: &'a Path,
     file: File,
     path: PathBuf,
+    redactor: Option<Arc<Redactor>>,
     store: Option<Store>,
     at: Option<Box<Indexer>>,
 }
@@ -133,7 +143,11 @@ impl Following<'_> {
         }
         if self.store.as_ref().is_none_or(|store| !store.is_in_place()) {
             self.begin_again();
-            self.store = Some(Store::open_to_write(self.folder, Cache::Small)?);
+            let mut store = Store::open_to_write(self.folder, Cache::Small)?;
+            if let Some(redactor) = &self.redactor {
+                store.redactor = Arc::clone(redactor);
+            }
+            self.store = Some(store);
         }
         let Some(store) = &mut self.store else { return Ok(Progress::End) };
         if self.at.is_none() {

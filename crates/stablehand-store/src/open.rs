@@ -227,7 +227,9 @@ impl Store {
         if self.is_in_place() {
             remove_files(&self.path)?;
         }
+        let redactor = Arc::clone(&self.redactor);
         *self = Self::open_or_replace(&self.folder, &self.path, Cache::Ample)?;
+        self.redactor = redactor;
         drop(lock);
         Ok(())
     }

@@ -49,7 +49,7 @@ fn child() -> Any {
         }
         // A run whose log grows, as far as the index is concerned.
         "fill" => {
-            let _filler = Filler::start(&place, || {});
+            let _filler = Filler::start(&place, None, || {});
             std::thread::sleep(Duration::from_mins(3));
         }
         "read" => {

@@ -32,7 +32,7 @@ fn a_log_is_filled_in_as_it_grows_whatever_it_is_called() -> Any {
     let (first, second) = text.split_at(half + 1);
     let old = folder.path().join("unknown.jsonl");
     std::fs::write(&old, first)?;
-    let filler = Filler::start(&old, || {});
+    let filler = Filler::start(&old, None, || {});
     let path = folder.path().join("named.jsonl");
     std::fs::rename(&old, &path)?;
     wait_for(folder.path(), "horses", 20)?;
@@ -50,7 +50,7 @@ fn an_index_that_is_made_anew_or_destroyed_is_filled_again() -> Any {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("a.jsonl");
     std::fs::write(&path, log("l1", 1, 1, 10))?;
-    let filler = Filler::start(&path, || {});
+    let filler = Filler::start(&path, None, || {});
     wait_for(folder.path(), "horses", 10)?;
     Store::reindex(folder.path(), &mut |_| {})?;
     std::fs::write(&path, log("l1", 1, 2, 10))?;
@@ -116,7 +116,7 @@ fn killed_while_filling() -> Any {
 fn a_folder_without_room_or_rights_is_no_trouble_for_anybody() -> Any {
     // There is no such folder, and no such log.
     let folder = tempfile::tempdir()?;
-    let filler = Filler::start(&folder.path().join("none").join("a.jsonl"), || {});
+    let filler = Filler::start(&folder.path().join("none").join("a.jsonl"), None, || {});
     assert!(filler.trouble().is_some());
     // The index of a newer version is not touched.
     let path = folder.path().join("a.jsonl");
@@ -125,7 +125,7 @@ fn a_folder_without_room_or_rights_is_no_trouble_for_anybody() -> Any {
     let index = folder.path().join(FILE);
     rusqlite::Connection::open(&index)?.pragma_update(None, "user_version", 99)?;
     let before = std::fs::read(&index)?;
-    let filler = Filler::start(&path, || {});
+    let filler = Filler::start(&path, None, || {});
     let until = Instant::now() + Duration::from_secs(20);
     while filler.trouble().is_none() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));

@@ -295,9 +295,11 @@ impl Worker {
         // Another process's session has its own settings, and fills the index itself.
         let own = host.handle(key);
         self.opened = own.as_ref().map(|_| chosen);
-        self.filler = own
-            .filter(|_| self.house.choice.indexes(&self.house.env))
-            .map(|handle| Filler::start(&handle.log(), stablehand::pages::give_back));
+        self.filler = own.filter(|_| self.house.choice.indexes(&self.house.env)).map(|handle| {
+            let redaction = self.house.choice.redaction();
+            let redactor = redaction.map(|redaction| redaction.redactor);
+            Filler::start(&handle.log(), redactor, stablehand::pages::give_back)
+        });
         self.follow(events);
         Ok(())
     }

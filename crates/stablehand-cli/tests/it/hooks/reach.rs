@@ -4,6 +4,7 @@ use super::{HOOKED, RULES, held_as, hooks_file, made};
 use crate::support::{env, secs};
 use stablehand_testkit::{Finished, TestEnv};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 fn repository(env: &TestEnv) {
@@ -31,12 +32,16 @@ fn is_stopped(env: &TestEnv, agent: &str, run: &Finished) {
 fn entries_that_a_tool_removes_stop_the_run_before_the_next_tool() {
     for agent in HOOKED.into_iter().filter(|agent| *agent != "claude") {
         for first in ["git clean -fdxq", "rm -rf .cursor .gemini", "mv .cursor .gemini elsewhere"] {
-            // The denied one asks nobody, and leaves the time in which a run is stopped.
-            let env = env(&format!(
-                "read-stdin\ninit\nrun c1 10s mkdir -p elsewhere .cursor .gemini; {first}\n\
-                 hooks none\nrun c2 10s sleep 2; touch made\ndone\n"
-            ));
+            // In a script, which the rules do not see into; they protect the files otherwise. The
+            // denied one asks nobody, and leaves the time in which a run is stopped.
+            let env = env(
+                "read-stdin\ninit\nrun c1 10s ./tidy\nhooks none\nrun c2 10s sleep 2; touch made\ndone\n",
+            );
             repository(&env);
+            let tidy = env.work().join("tidy");
+            let script = format!("#!/bin/sh\nmkdir -p elsewhere .cursor .gemini; {first}\n");
+            fs::write(&tidy, script).unwrap();
+            fs::set_permissions(&tidy, fs::Permissions::from_mode(0o755)).unwrap();
             is_stopped(&env, agent, &held_as(&env, agent, RULES).finish());
         }
     }
