@@ -67,6 +67,8 @@ impl Cell {
     pub(super) fn enter() -> Result<Cell, String> {
         let base = std::env::temp_dir();
         let at = |what: &str| base.join(what);
+        // Before the folder of temporary files is covered: the program for it may lie there.
+        bring_up_loopback()?;
         mount_on("tmpfs", &base, "")?;
         for folder in ["scratch", "upper", "work", "upper-usr", "work-usr", "root"] {
             make(&at(folder))?;
@@ -83,7 +85,6 @@ impl Cell {
         }
         let open = |what: &str| File::open(at(what)).map_err(|error| error.to_string());
         let uppers = [("/", open("upper")?), ("/usr/", open("upper-usr")?)];
-        bring_up_loopback(&at("root"))?;
         chroot(&at("root")).map_err(|error| format!("cannot chroot: {error}"))?;
         chdir("/w").map_err(|error| error.to_string())?;
         let mut cell = Cell { uppers, counters: String::new(), known: Vec::new() };
@@ -226,12 +227,12 @@ fn overlay(lower: &Path, upper: &Path, work: &Path, target: &Path) -> Result<(),
 }
 
 /// By a program that has the two system calls for it.
-fn bring_up_loopback(root: &Path) -> Result<(), String> {
+fn bring_up_loopback() -> Result<(), String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let beside: PathBuf = this.with_file_name("lo-up");
-    let status = Command::new(&beside).status().map_err(|error| error.to_string())?;
-    let is_up = status.success() && root.exists();
-    if is_up { Ok(()) } else { Err(format!("{} failed", beside.display())) }
+    let failed = |error| format!("cannot start {}: {error}", beside.display());
+    let status = Command::new(&beside).status().map_err(failed)?;
+    if status.success() { Ok(()) } else { Err(format!("{} failed", beside.display())) }
 }
 
 /// The files of the cell: a workspace with bait in it, and a home with secrets.
