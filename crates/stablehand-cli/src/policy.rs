@@ -3,6 +3,7 @@
 //! Finds and reads files, and prints. The language and the decision are core's.
 
 mod check;
+mod exec;
 mod find;
 mod test;
 
@@ -17,6 +18,14 @@ use std::fmt::Write as _;
 /// Exit statuses of `policy check`
 const CHECK_CODES: &str = "\
 Exit status: 0 allow; 3 deny; 4 ask; 1 a policy cannot be read; 64 wrong usage.";
+
+/// Examples of `policy exec`
+const EXEC_EXAMPLES: &str = "\
+Examples:
+  stablehand policy exec --profile workspace-write -- cargo test
+  stablehand policy exec --profile read-only --profile no-network -- ./suspicious.sh
+
+Exit status: that of the command; 1 if it or the sandbox cannot be started; 64 wrong usage.";
 
 /// The call is denied.
 const DENIED: u8 = 3;
@@ -37,6 +46,9 @@ enum PolicyCommand {
     Check(Box<check::CheckArgs>),
     /// Run a table of cases against a policy; exit status 1 if one comes out differently
     Test(test::TestArgs),
+    /// Run a command in the sandbox that the policy makes, to try it out
+    #[command(after_help = EXEC_EXAMPLES)]
+    Exec(exec::ExecArgs),
     /// Print a profile, or the profiles and the policy files that hold here
     Show(ShowArgs),
 }
@@ -54,6 +66,7 @@ pub fn main(args: &PolicyArgs) -> Result<u8, Failure> {
     match &args.command {
         PolicyCommand::Check(args) => check::main(args, &env),
         PolicyCommand::Test(args) => test::main(args),
+        PolicyCommand::Exec(args) => exec::main(args, &env),
         PolicyCommand::Show(args) => show(args, &env),
     }
 }

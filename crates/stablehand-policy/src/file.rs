@@ -8,6 +8,7 @@ use super::path::PathPatterns;
 use super::pattern::Pattern;
 use super::profile;
 use super::rule::{About, Rule, Variables};
+use super::sandbox::SandboxTable;
 use super::{Layer, Origin, Policy, Tools};
 pub use crate::settings::place::FileError as PolicyError;
 use crate::settings::place::position;
@@ -27,6 +28,7 @@ pub(crate) struct PolicyTable {
     profile: Option<Spanned<Words>>,
     trust_project: Option<bool>,
     tools: Option<ToolsTable>,
+    sandbox: Option<Spanned<SandboxTable>>,
     #[serde(default)]
     tool: Vec<Spanned<ToolTable>>,
     #[serde(default)]
@@ -112,6 +114,11 @@ pub(crate) fn compile(
     if let Some(unattended) = &table.unattended {
         reader.not_ask(unattended)?;
     }
+    if let Some(sandbox) = &table.sandbox
+        && let Some(fault) = sandbox.as_ref().fault()
+    {
+        return Err(reader.error(sandbox.span(), fault));
+    }
     let rules = table.rule.iter().map(|rule| reader.rule(rule)).collect::<Result<_, _>>()?;
     let tools = table.tools.unwrap_or_default();
     let schema = |tool: &Spanned<ToolTable>| {
@@ -142,6 +149,7 @@ pub(crate) fn compile(
         tools: Tools { known_only: tools.known_only, known: tools.known, described },
         rules,
         prompts: Vec::new(),
+        sandbox: table.sandbox.map(Spanned::into_inner),
     });
     Ok(layers)
 }

@@ -28,6 +28,7 @@ mod profile;
 mod prompt;
 mod protect;
 mod rule;
+mod sandbox;
 pub mod settings;
 mod shell;
 mod tools;
@@ -43,6 +44,7 @@ pub use exact::NoExactRule;
 pub use file::PolicyError;
 pub use profile::{ALL as PROFILES, by_name as profile};
 pub use prompt::{PromptAction, PromptRule, PromptRules};
+pub use sandbox::{Access, Bounds};
 pub use stablehand_core::decision::{Action, Decision, Judged, OnUnasked, RuleRef};
 pub use tools::{input_of, kind_of};
 
@@ -80,6 +82,8 @@ pub(crate) struct Layer {
     rules: Vec<(Rule, Option<Action>)>,
     /// Rules about prompts, which can only narrow.
     prompts: Vec<PromptRule>,
+    /// What the kernel is to hold beside the rules.
+    sandbox: Option<sandbox::SandboxTable>,
 }
 
 /// Which tools there are.
@@ -162,6 +166,7 @@ impl Policy {
             layer.default.is_none()
                 && layer.unattended.is_none()
                 && layer.rules.is_empty()
+                && layer.sandbox.is_none()
                 && !layer.tools.known_only
                 && layer.tools.known.is_empty()
                 && layer.tools.described.is_empty()

@@ -277,7 +277,7 @@ impl Places {
 
 /// What changes how agents, git or we ourselves behave: whoever writes there can run anything later.
 /// The files of agents are in their rows.
-fn protected_names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn protected_names() -> impl Iterator<Item = &'static str> {
     let of_agents = Dialect::ALL.iter().flat_map(|dialect| dialect.settings_paths());
     PROTECTED_FIRST.iter().chain(of_agents).chain(PROTECTED_LAST).copied()
 }
@@ -431,6 +431,22 @@ impl PathPatterns {
         }
     }
 
+    /// Returns the files and folders that the patterns begin with, and whether one of the workspace
+    /// begins with a wildcard.
+    pub(crate) fn beginnings(&self, world: &dyn World) -> (Vec<String>, bool) {
+        let (mut found, mut searches) = (Vec::new(), false);
+        for pattern in &self.plain {
+            match pattern.named() {
+                Some(named) => {
+                    let roots = pattern.roots(world);
+                    found.extend(roots.iter().map(|root| clean(&format!("{root}/{named}"))));
+                }
+                None => searches |= pattern.base == Base::Workspace,
+            }
+        }
+        (found, searches)
+    }
+
     /// Whether a pattern says the protected name itself, and not only by a wildcard.
     pub(crate) fn names(&self, protected: &str) -> bool {
         let wanted: Vec<&str> = protected.trim_start_matches('/').split('/').collect();
@@ -521,14 +537,20 @@ impl PathPattern {
 
     /// Whether it begins with a folder or file that is named and lies below the path.
     fn is_below(&self, form: &str, world: &dyn World) -> bool {
-        let named: Vec<&str> =
-            self.text.split('/').take_while(|part| !part.contains(['*', '?', '[', '{'])).collect();
         let form = form.trim_end_matches('/').to_lowercase();
-        !named.is_empty()
-            && self.roots(world).iter().any(|root| {
-                let named = clean(&format!("{root}/{}", named.join("/"))).to_lowercase();
+        self.named().is_some_and(|named| {
+            self.roots(world).iter().any(|root| {
+                let named = clean(&format!("{root}/{named}")).to_lowercase();
                 named.strip_prefix(&form).is_some_and(|rest| rest.starts_with('/'))
             })
+        })
+    }
+
+    /// The folders or the file that it names before its first wildcard.
+    fn named(&self) -> Option<String> {
+        let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{']);
+        let named: Vec<&str> = self.text.split('/').take_while(is_plain).collect();
+        (!named.is_empty()).then(|| named.join("/"))
     }
 
     fn fits_somehow(&self, rest: &str) -> bool {

@@ -34,6 +34,7 @@ pub mod policy_world;
 mod prompt_gate;
 pub mod recovery;
 pub mod redact;
+pub mod sandbox;
 pub mod session;
 pub mod show;
 pub mod sink;
