@@ -32,7 +32,7 @@ struct LoopDisk {
 impl LoopDisk {
     /// None where the machine does not let us.
     fn mount(env: &TestEnv) -> Option<LoopDisk> {
-        private_mounts().then(|| LoopDisk::on(env, env.path("disk.img"), None))?
+        private_mounts().then(|| LoopDisk::on(env, &env.path("disk.img"), None))?
     }
 
     /// A disk that takes more than it can keep: the kernel notices when it writes its pages back.
@@ -44,15 +44,15 @@ impl LoopDisk {
         std::fs::create_dir(&below).unwrap();
         let size = Some("size=2m");
         mount(Some("tmpfs"), &below, Some("tmpfs"), MsFlags::empty(), size).ok()?;
-        LoopDisk::on(env, below.join("disk.img"), Some(below))
+        LoopDisk::on(env, &below.join("disk.img"), Some(below))
     }
 
-    fn on(env: &TestEnv, image: PathBuf, below: Option<PathBuf>) -> Option<LoopDisk> {
+    fn on(env: &TestEnv, image: &Path, below: Option<PathBuf>) -> Option<LoopDisk> {
         let path = env.path("disk");
         std::fs::create_dir(&path).unwrap();
-        std::fs::File::create(&image).unwrap().set_len(24 << 20).unwrap();
+        std::fs::File::create(image).unwrap().set_len(24 << 20).unwrap();
         let journal = if below.is_some() { "^has_journal" } else { "has_journal" };
-        let made = is_done("mkfs.ext4", &["-q", "-F", "-O", journal], &image)
+        let made = is_done("mkfs.ext4", &["-q", "-F", "-O", journal], image)
             && is_done("mount", &["-o", "loop", image.to_str().unwrap()], &path);
         let disk = LoopDisk { path, below };
         made.then_some(disk)
