@@ -54,8 +54,14 @@ pub(crate) fn keeper_exit() -> ExitCode {
 /// Exit status and message of a wrong command line, or of `--help`.
 pub(crate) fn explain(error: &clap::Error) -> ExitCode {
     // `clap` prints help to standard output and errors to standard error.
-    let _nobody_there = error.print();
-    if error.use_stderr() { ExitCode::from(failure::USAGE) } else { ExitCode::SUCCESS }
+    match error.print() {
+        _ if error.use_stderr() => ExitCode::from(failure::USAGE),
+        Err(failed) if failed.kind() != std::io::ErrorKind::BrokenPipe => {
+            output::say(&format!("failed to print: {failed}"));
+            ExitCode::FAILURE
+        }
+        Ok(()) | Err(_) => ExitCode::SUCCESS,
+    }
 }
 
 /// From a result to an exit status, with a message where there is something to say.

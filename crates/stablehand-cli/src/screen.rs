@@ -40,6 +40,9 @@ const TRIES: u32 = 5;
 /// So much is kept back while a question is shown; more is printed all the same.
 const KEPT_BACK: usize = 256 << 10;
 
+/// So much is written to standard output at once: half of what the smallest pipe holds.
+const PIECE: usize = 32 << 10;
+
 /// Who may print.
 ///
 /// Nothing of ours on standard error may ever make the driver wait, so a thread writes it. What
@@ -52,6 +55,8 @@ pub struct Screen {
     messages: SyncSender<Message>,
     redactor: Option<Arc<Redactor>>,
     held: Arc<Mutex<Held>>,
+    /// How many bytes standard output has taken.
+    taken: Arc<AtomicU64>,
     /// Whether standard output is a terminal, on which it would be mixed with a question.
     out_is_terminal: bool,
     /// Whether standard error is a terminal, which then is the same one.
@@ -94,6 +99,7 @@ impl Screen {
             messages,
             redactor: redaction.map(|redaction| Arc::clone(&redaction.redactor)),
             held: Arc::default(),
+            taken: Arc::default(),
             out_is_terminal: io::stdout().is_terminal(),
             err_is_terminal: io::stderr().is_terminal(),
         };
@@ -131,9 +137,7 @@ impl Screen {
     pub fn out(&self, bytes: &[u8]) -> io::Result<()> {
         if !self.out_is_terminal {
             // A program that reads us is not to wait for a person, and the status line is elsewhere.
-            let mut out = io::stdout().lock();
-            out.write_all(bytes)?;
-            return out.flush();
+            return self.write_out(bytes);
         }
         let mut held = self.lock_held();
         let Held { on, out, .. } = &mut *held;
@@ -142,9 +146,23 @@ impl Screen {
         }
         let mut line = lock(&self.line);
         erase(&mut line);
+        self.write_out(line.text(bytes))
+    }
+
+    /// Writes in small pieces, so that a slow reader can be told from one that takes nothing.
+    fn write_out(&self, bytes: &[u8]) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        out.write_all(line.text(bytes))?;
-        out.flush()
+        for piece in bytes.chunks(PIECE) {
+            out.write_all(piece)?;
+            out.flush()?;
+            self.taken.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Returns how many bytes standard output has taken.
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
     }
 
     /// Keeps everything else back until the question is over.
@@ -233,7 +251,14 @@ impl Screen {
     /// Takes the status line away for good.
     pub fn finish(&self) {
         self.drawing.fetch_add(1, Ordering::SeqCst);
-        erase(&mut lock(&self.line));
+        // A view that waits for a terminal that is stopped has the line; then nothing is drawn either.
+        for _ in 0..LAST_WORDS.as_millis() {
+            match self.line.try_lock() {
+                Ok(mut line) => return erase(&mut line),
+                Err(TryLockError::Poisoned(line)) => return erase(&mut line.into_inner()),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
     }
 
     fn show(&self, status: &StatusLine, beat: usize, mine: u64) {

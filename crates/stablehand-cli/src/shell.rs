@@ -20,9 +20,9 @@ use crate::render::{EventLines, TextView};
 use crate::screen::Screen;
 use crate::signals::{self, Attention};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use show::Note;
+use show::View;
 use stablehand::agent::Agent;
-use stablehand::control::{self, Receiver, Requests};
+use stablehand::control::{self, Requests};
 use stablehand::redact::Redaction;
 use stablehand::session::{Attach, Handle, Outcome, Session, SessionSpec};
 use stablehand::show::Show;
@@ -40,6 +40,10 @@ const LAST_CALL: Duration = Duration::from_millis(300);
 
 /// One wait for a slow view, between two looks at the signals.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// While the log cannot be written, what a view has not shown is in memory only. One whose reader takes
+/// nothing for so long, once the tree is gone, is given up: the disk may stay full for ever.
+const STUCK: Duration = Duration::from_secs(5);
 
 /// What standard output carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -141,8 +145,8 @@ pub struct Shell {
     attention: Attention,
     /// Signals, in a conversation.
     requests: Option<Requests>,
-    /// What the view tells, where there is one.
-    notes: Option<Receiver<Note>>,
+    /// What shows events, where anything does.
+    view: Option<View>,
     asking: Option<Asking>,
     format: Format,
     shows_status: bool,
@@ -215,7 +219,7 @@ impl Shell {
             handle,
             attention,
             requests: face,
-            notes: None,
+            view: None,
             asking: asking.map_err(streams)?,
             format: setup.format,
             shows_status,
@@ -248,7 +252,7 @@ impl Shell {
             return Ok(());
         }
         let events = session.subscribe(stablehand::From::Start).leading();
-        self.notes = Some(show::start(view, feed, events, self.handle.clone())?);
+        self.view = Some(show::start(view, feed, events, self.handle.clone())?);
         Ok(())
     }
 
@@ -292,19 +296,27 @@ impl Shell {
     }
 
     /// Waits until the view has shown everything. Only a signal ends the wait for a reader that takes
-    /// its time, which it returns; after an interrupt it may never come back.
+    /// its time, which it returns; after an interrupt it may never come back, and while the log cannot be
+    /// written it must not hold us for ever.
     fn wait_for_view(&self, outcome: &Outcome) -> Option<i32> {
-        let notes = self.notes.as_ref()?;
+        let view = self.view.as_ref()?;
         let until = match outcome.end() {
             SessionEnd::Interrupted | SessionEnd::ReaderGone => Some(Instant::now() + LAST_CALL),
             _ => None,
         };
         self.attention.set(true);
+        let mut taken = (self.screen.taken(), Instant::now());
         loop {
-            while let Some(note) = notes.next() {
-                if matches!(note, Note::Over) {
-                    return None;
-                }
+            while view.notes.next().is_some() {}
+            if view.shown.get().is_some() {
+                return None;
+            }
+            if self.screen.taken() != taken.0 {
+                taken = (self.screen.taken(), Instant::now());
+            }
+            if outcome.has_unwritten_log() && taken.1.elapsed() >= STUCK {
+                outcome.count_missed(1);
+                return None;
             }
             if until.is_some_and(|until| Instant::now() >= until) {
                 return None;
@@ -312,7 +324,7 @@ impl Shell {
             if let Some(signal) = self.attention.signal() {
                 return Some(signal);
             }
-            let mut fds = [PollFd::new(notes.fd(), PollFlags::POLLIN)];
+            let mut fds = [PollFd::new(view.notes.fd(), PollFlags::POLLIN)];
             let bound = PollTimeout::try_from(LOOK).unwrap_or(PollTimeout::ZERO);
             let _interrupted = poll(&mut fds, bound);
         }
@@ -324,7 +336,7 @@ impl Shell {
     }
 
     /// Gives the terminal back, says the last words, and returns the exit status: not 0 where a
-    /// reader did not get everything, `--verify` found a difference, or a rule denied a prompt.
+    /// reader did not get everything or standard output failed, `--verify` found a difference, or a rule denied a prompt.
     pub fn close(mut self, ended: &Ended, status: u8) -> u8 {
         // Before the last words: it may still have the terminal.
         drop(self.asking.take());
@@ -333,9 +345,17 @@ impl Shell {
             let text = stablehand::session::output_lost(missed).text;
             self.screen.err(format!("{}: ERROR {text}\n", self.program).as_bytes());
         }
+        let failure = self.view.as_ref().and_then(|view| view.shown.get()?.as_ref().err());
+        let failure = failure.filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
+        // Of one that stopped the run the log has told.
+        if let Some(error) = failure.filter(|_| ended.outcome.end() != SessionEnd::ReaderGone) {
+            let text = stablehand::sink::output_failed(error).text;
+            self.screen.err(format!("{}: ERROR {text}\n", self.program).as_bytes());
+        }
         self.screen.flush();
         let differs = ended.outcome.verified.iter().any(|verified| !verified.identical);
-        if status == 0 && (missed > 0 || differs || self.has_denied) { 1 } else { status }
+        let failed = missed > 0 || failure.is_some() || differs || self.has_denied;
+        if status == 0 && failed { 1 } else { status }
     }
 }
 

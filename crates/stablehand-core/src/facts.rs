@@ -40,7 +40,8 @@ pub struct Facts {
     pub cwd: Option<String>,
     /// The session was named since somebody last looked.
     pub session_is_new: bool,
-    /// The terminal event, unless the agent went on after it.
+    /// The terminal event. Once it is a good one, only another one or a further prompt changes that: an
+    /// agent that says more after its result has done its work all the same.
     pub result: Option<TurnEnd>,
     /// How far it got.
     pub progress: Progress,
@@ -88,7 +89,7 @@ impl Facts {
             }
             EventKind::UsageUpdated { usage } => self.usage = Some(*usage),
             EventKind::ItemStarted { item } | EventKind::ItemCompleted { item } => {
-                self.result = None;
+                self.went_on();
                 if let (EventKind::ItemCompleted { .. }, ItemBody::Tool(tool)) = (event, &item.body)
                 {
                     self.take_denial(tool);
@@ -105,13 +106,17 @@ impl Facts {
                 self.reached(if effects { Progress::SideEffects } else { Progress::Answered });
             }
             EventKind::ItemDelta { .. } => {
-                self.result = None;
+                self.went_on();
                 self.reached(Progress::Answered);
             }
-            // A new prompt within the same stream: what ended was an earlier turn.
-            EventKind::TurnStarted { .. } => self.result = None,
+            EventKind::TurnStarted { .. } => self.went_on(),
             _ => {}
         }
+    }
+
+    /// The agent goes on after a result that was none to be content with.
+    fn went_on(&mut self) {
+        self.result.take_if(|end| *end != TurnEnd::Done);
     }
 
     fn take_denial(&mut self, tool: &Tool) {

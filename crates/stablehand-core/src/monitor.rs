@@ -12,9 +12,10 @@
 //! does not.
 //!
 //! **What counts.** Anything from the agent is a sign of life and restarts silence limits. Text,
-//! tools and turns are also progress. Usage, retries, reconnects, notices, empty deltas, repeated
-//! beginnings, noise and lines that nobody understands are not; when only those come, the
-//! no-progress limit runs. A silence in which nothing at all came is left to the silence limits.
+//! tools and turns are also progress. Usage, retries, reconnects, notices, empty and blank deltas, noise,
+//! lines that nobody understands, and what was said before (the same beginning or end of a call, the
+//! same question, an echo or a result with nothing new since the last one) are not; when only those
+//! come, the no-progress limit runs. A silence in which nothing at all came is left to the silence limits.
 //!
 //! **Time.** Limits run on a clock that stands still while our own reader blocks us or a person is
 //! asked. While our reader blocks us two limits run all the same: the wall clock, and the one on how
@@ -48,6 +49,7 @@ mod judge;
 mod limits;
 mod livelock;
 mod message;
+mod repeats;
 mod tools;
 mod trail;
 mod waits;
@@ -67,6 +69,7 @@ use crate::time::Moment;
 use budget::{Breach, Budget};
 use clock::Clock;
 use livelock::Repetition;
+use repeats::{Repeats, is_blank};
 use std::sync::Arc;
 use std::time::Duration;
 use tools::{Completion, ToolTable, View};
@@ -141,6 +144,7 @@ pub struct Monitor {
     recorded: Moment,
     tools: ToolTable,
     repetition: Repetition,
+    repeats: Repeats,
     budget: Budget,
     soft: Option<SoftStop>,
     trail: Trail,
@@ -179,6 +183,7 @@ impl Monitor {
             recorded: now,
             tools: ToolTable::default(),
             repetition: Repetition::default(),
+            repeats: Repeats::new(),
             budget: Budget::default(),
             soft: None,
             trail: Trail::new(),
@@ -297,7 +302,7 @@ impl Monitor {
     /// The common case, kept short because nearly every event is one: another word in the middle
     /// of an answer, while no tool is open and nothing is due. It does what `on_text` would do.
     fn only_goes_on(&mut self, kind: &EventKind, native: &str, t: Moment) -> bool {
-        let EventKind::ItemDelta { role, .. } = kind else {
+        let EventKind::ItemDelta { role, text, .. } = kind else {
             return false;
         };
         let last = match role {
@@ -305,7 +310,8 @@ impl Monitor {
             TextRole::Reasoning => Last::Reasoning,
             TextRole::ToolOutput => return false,
         };
-        let steady = self.health == Health::Working
+        let steady = !is_blank(text)
+            && self.health == Health::Working
             && self.phase == Phase::Working
             && self.budget.is_answering()
             && self.budget.breach.is_none()
@@ -315,18 +321,24 @@ impl Monitor {
         }
         self.note(kind, native);
         self.last = last;
+        self.repeats.news();
         self.progressed(t);
         true
     }
 
     fn on_event(&mut self, kind: &EventKind, native: &str, t: Moment, out: &mut Vec<Action>) {
         match kind {
+            EventKind::ItemDelta { text, .. } if is_blank(text) => {
+                self.note(kind, native);
+                self.begun();
+                self.alive(t);
+            }
             // Without its text, where the stream is only skimmed: that it came is what counts.
             EventKind::ItemDelta { id, role, .. } => {
                 self.note(kind, native);
                 match role {
-                    TextRole::Message => self.on_text(*id, Last::Message, t, out),
-                    TextRole::Reasoning => self.on_text(*id, Last::Reasoning, t, out),
+                    TextRole::Message => self.on_words(*id, Last::Message, t, out),
+                    TextRole::Reasoning => self.on_words(*id, Last::Reasoning, t, out),
                     TextRole::ToolOutput => {
                         self.tools.output_came(*id, t);
                         self.new_activity(t);
@@ -357,6 +369,11 @@ impl Monitor {
             }
             EventKind::TurnStarted { .. } => {
                 self.note(kind, native);
+                if !self.repeats.turn_began() {
+                    // The echo of the same prompt.
+                    self.begun();
+                    return self.alive(t);
+                }
                 let woke = std::mem::take(&mut self.has_early_result);
                 if woke || self.finishing.take().is_some() || self.phase == Phase::Starting {
                     self.phase = Phase::Prompted;
@@ -379,7 +396,11 @@ impl Monitor {
                 self.budget.turn_ended();
                 self.tools.calls_ended(t, out);
                 self.answered();
-                self.progressed(t);
+                if self.repeats.turn_ended() {
+                    self.progressed(t);
+                } else {
+                    self.alive(t);
+                }
                 self.has_early_result = true;
             }
             EventKind::UsageUpdated { usage } => {
@@ -396,7 +417,8 @@ impl Monitor {
             EventKind::ApprovalRequested { .. } | EventKind::ApprovalResolved { .. } => {
                 self.note(kind, native);
                 self.begun();
-                self.new_activity(t);
+                let is_new = self.repeats.is_new_question(kind);
+                self.new_activity_if(is_new, t);
             }
             EventKind::Unrecognized { why, .. } => {
                 self.note(kind, native);
@@ -434,7 +456,8 @@ impl Monitor {
             }
             ItemBody::Plan { .. } | ItemBody::FileChange { .. } => {
                 self.answered();
-                self.new_activity(t);
+                let is_new = self.repeats.is_new_plan(item);
+                self.new_activity_if(is_new, t);
             }
         }
     }
@@ -451,11 +474,17 @@ impl Monitor {
         }
     }
 
+    /// The beginning or the end of a text: its words are what is new.
     fn on_text(&mut self, item: ItemId, last: Last, t: Moment, out: &mut Vec<Action>) {
         self.tools.text_began(item, t, out);
         self.answered();
         self.budget.model_spoke(None, &self.limits);
         self.last = last;
+        self.alive(t);
+    }
+
+    fn on_words(&mut self, item: ItemId, last: Last, t: Moment, out: &mut Vec<Action>) {
+        self.on_text(item, last, t, out);
         self.new_activity(t);
     }
 
@@ -467,7 +496,8 @@ impl Monitor {
             self.budget.tool_call(&self.limits);
         }
         self.last = Last::Tool;
-        self.new_activity(t);
+        let is_new = self.repeats.is_new_start(tool);
+        self.new_activity_if(is_new, t);
     }
 
     fn on_tool_completed(&mut self, tool: &Tool, t: Moment, out: &mut Vec<Action>) {
@@ -486,7 +516,8 @@ impl Monitor {
             return;
         }
         self.last = Last::Tool;
-        self.new_activity(t);
+        let is_new = self.repeats.is_new_end(tool);
+        self.new_activity_if(is_new, t);
     }
 
     fn on_turn_ended(&mut self, t: Moment, out: &mut Vec<Action>) {
@@ -494,10 +525,18 @@ impl Monitor {
         self.budget.turn_ended();
         self.tools.turn_ended(t, out);
         self.answered();
-        self.progressed(t);
         // The agent is done by itself; should it go on after all, the limit stands.
         if let Some(soft) = self.soft.take() {
             self.budget.breach.get_or_insert(soft.breach);
+        }
+        if self.repeats.turn_ended() {
+            self.progressed(t);
+        } else {
+            self.alive(t);
+            // The same result again puts nothing off: the process is still expected to exit.
+            if self.finishing.is_some() {
+                return;
+            }
         }
         self.finishing = Some(Finishing { since: t, overdue: false });
     }
@@ -510,6 +549,7 @@ impl Monitor {
             self.phase = Phase::Prompted;
         }
         self.last = Last::Nothing;
+        self.repeats.news();
         self.restart(t);
     }
 
@@ -547,7 +587,17 @@ impl Monitor {
     /// Something new that also shows that the turn is not over.
     fn new_activity(&mut self, t: Moment) {
         self.finishing = None;
+        self.repeats.news();
         self.progressed(t);
+    }
+
+    /// The same, unless it was said before.
+    fn new_activity_if(&mut self, is_new: bool, t: Moment) {
+        if is_new {
+            self.new_activity(t);
+        } else {
+            self.alive(t);
+        }
     }
 
     /// Every limit on silence begins anew.

@@ -9,6 +9,7 @@ use crate::census;
 use crate::log::LogFile;
 use crate::process::{Finished, Running};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -319,8 +320,8 @@ pub struct Run<'e> {
     wrapper: Vec<String>,
     before_flags: Vec<PathBuf>,
     flags: Vec<(String, PathBuf)>,
-    args: Vec<String>,
-    variables: Vec<(String, String)>,
+    args: Vec<OsString>,
+    variables: Vec<(String, OsString)>,
     stdin: Input,
     output: Output,
     stdout: Option<Stdio>,
@@ -367,13 +368,20 @@ impl<'e> Run<'e> {
     /// Further arguments, after the flags.
     #[must_use]
     pub fn args<'a>(mut self, args: impl IntoIterator<Item = &'a str>) -> Self {
-        self.args.extend(args.into_iter().map(str::to_owned));
+        self.args.extend(args.into_iter().map(OsString::from));
+        self
+    }
+
+    /// One further argument, which need not be UTF-8.
+    #[must_use]
+    pub fn raw_arg(mut self, arg: impl Into<OsString>) -> Self {
+        self.args.push(arg.into());
         self
     }
 
     /// An environment variable; one that was there is replaced.
     #[must_use]
-    pub fn variable(mut self, name: &str, value: impl Into<String>) -> Self {
+    pub fn variable(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.variables.push((name.to_owned(), value.into()));
         self
     }

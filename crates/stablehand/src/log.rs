@@ -17,6 +17,7 @@ mod file;
 mod glance;
 mod open;
 mod path;
+mod place;
 mod sync;
 mod tail;
 
@@ -27,14 +28,15 @@ pub use sync::Durability;
 pub use tail::{Fill, LogSource, Tail};
 
 use crate::redact::Redaction;
+use place::Place;
 use serde::Serialize;
 use stablehand_core::event::EventKind;
 use stablehand_core::id::{LogId, SessionId};
 use stablehand_core::json::Scan;
 use stablehand_core::line::Line;
 use stablehand_core::record::{
-    self, ClientLine, DecisionKind, DecisionRecord, Level, LogDegraded, LogOpened, LogRecovered,
-    LogTruncated, Stamp, Stream,
+    self, ClientLine, DecisionKind, DecisionRecord, Level, LogDegraded, LogMoved, LogOpened,
+    LogRecovered, LogTruncated, Stamp, Stream,
 };
 use stablehand_core::redact::Lines;
 use stablehand_core::time::UnixMillis;
@@ -52,6 +54,9 @@ const RING: usize = 8 << 20;
 
 /// How often a file that failed is tried again.
 const RETRY: Duration = Duration::from_secs(2);
+
+/// How often we look whether the file is still at its path, and whether its disk takes what was written.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The buffer goes to the kernel when it has grown to this, even within one chunk.
 const FLUSH_AT: usize = 512 << 10;
@@ -101,6 +106,11 @@ pub struct Log {
     truncated: Option<u64>,
     /// Whether another program ever did so.
     was_truncated: bool,
+    /// Where the file was at the last look.
+    place: Place,
+    next_look: Instant,
+    /// The disk did not keep what was written.
+    is_unsafe: bool,
     listener: Option<(Level, Listener)>,
     redaction: Option<Redaction>,
     /// What is known of secrets in raw lines, where those are redacted.
@@ -164,6 +174,9 @@ impl Log {
             trouble: None,
             truncated: None,
             was_truncated: false,
+            place: Place::There,
+            next_look: Instant::now() + LOOK,
+            is_unsafe: false,
             listener: None,
             redaction: None,
             raw: None,
@@ -292,7 +305,8 @@ impl Log {
             self.borrowed.clear();
             self.buffer.clear();
             self.grew(total);
-            return self.tell_truncation();
+            self.tell_truncation();
+            return self.look_if_due();
         }
         // The way of small records knows what to do about a disk that is full; it begins anew.
         let whole = parts.concat();
@@ -331,7 +345,8 @@ impl Log {
     fn tell_truncation(&mut self) {
         let Some(bytes) = self.truncated.take() else { return };
         let text = format!(
-            "another program truncated the log ({bytes} bytes are gone); the run goes on, and so does the log"
+            "another program truncated the log `{}` ({bytes} bytes are gone); the run goes on, and so does the log",
+            self.path.get().display()
         );
         if let Some(header) = self.header.clone() {
             self.decide(header, None);
@@ -403,6 +418,11 @@ impl Log {
 
     /// Hands all records to the kernel, with one append.
     pub fn flush(&mut self) {
+        self.look_if_due();
+        self.write_out();
+    }
+
+    fn write_out(&mut self) {
         if self.buffer.is_empty() {
             self.retry_if_due();
             return;
@@ -439,11 +459,12 @@ impl Log {
 
     /// Whether the log was required and cannot be kept.
     pub fn has_failed(&self) -> bool {
-        self.options.required && self.trouble.is_some()
+        let fails = self.trouble.is_some() || self.is_unsafe || self.place == Place::Deleted;
+        self.options.required && fails
     }
 
-    /// How many bytes of the log a reader of ours needed and did not get, because another program
-    /// truncated the file before.
+    /// How many bytes of the log a reader of ours needed and did not get, because they were gone before
+    /// or it took nothing any more.
     pub fn missed(&self) -> u64 {
         self.shared.missed()
     }
@@ -463,8 +484,10 @@ impl Log {
     /// where that is not plain.
     pub fn name_after(&mut self, session: &SessionId) {
         let path = self.path.get();
-        if let Some(path) =
-            file::rename(&path, &self.options.prefix, self.started, &session.file_stem())
+        // At the path may be a file of another program by now.
+        if place::look(&self.file, &path) == Place::There
+            && let Some(path) =
+                file::rename(&path, &self.options.prefix, self.started, &session.file_stem())
         {
             self.path.set(path);
         }
@@ -492,6 +515,11 @@ impl Log {
             self.recover();
         }
         self.syncer.sync_now();
+        self.look();
+        self.write_out();
+        if self.place == Place::Deleted {
+            self.restore();
+        }
         self.shared.finish();
         // Readers of ours may keep the file open; to others it is complete from now on.
         let _not_marked = self.file.unlock();
@@ -502,10 +530,71 @@ impl Log {
         let degraded = LogDegraded {
             error: error.to_string(),
             path: self.path.get().to_string_lossy().into_owned(),
-            text: format!("the log cannot be written ({error}); going on in memory"),
+            text: format!(
+                "the log `{}` cannot be written ({error}); going on in memory",
+                self.path.get().display()
+            ),
         };
         // It goes behind what could not be written, and to the listener now.
         self.decide(degraded, None);
+    }
+
+    fn look_if_due(&mut self) {
+        let now = Instant::now();
+        if now >= self.next_look {
+            self.next_look = now + LOOK;
+            self.look();
+        }
+    }
+
+    /// Looks what became of the file, and says so where it is no longer what it was.
+    pub(crate) fn look(&mut self) {
+        let path = self.path.get();
+        if let Some(error) = self.syncer.take_error().filter(|_| !self.is_unsafe) {
+            self.is_unsafe = true;
+            let text = format!(
+                "the disk did not keep all of the log `{}` ({error}); some of it may be lost",
+                path.display()
+            );
+            let path = path.to_string_lossy().into_owned();
+            self.decide(LogDegraded { error: error.to_string(), path, text }, None);
+        }
+        let place = place::look(&self.file, &path);
+        if place == self.place {
+            return;
+        }
+        self.place = place;
+        let shown = path.display();
+        let text = match place {
+            Place::There => return,
+            Place::Deleted => format!(
+                "another program deleted the log `{shown}`; it is written anew when the run ends, \
+                 and lost if we are killed before"
+            ),
+            Place::Moved => format!(
+                "another program moved or replaced the log `{shown}`; records go on in the file \
+                 that had this name"
+            ),
+        };
+        let deleted = place == Place::Deleted;
+        self.decide(LogMoved { path: shown.to_string(), deleted, text }, None);
+    }
+
+    /// Writes the file anew that another program deleted.
+    fn restore(&mut self) {
+        let path = self.path.get();
+        match place::restore(&self.file, &path) {
+            Ok(path) => self.path.set(path),
+            Err(error) => {
+                let text = format!(
+                    "the log `{}` is lost: another program deleted it, and it cannot be written \
+                     anew ({error})",
+                    path.display()
+                );
+                let path = path.to_string_lossy().into_owned();
+                self.decide(LogDegraded { error: error.to_string(), path, text }, None);
+            }
+        }
     }
 
     fn retry_if_due(&mut self) {

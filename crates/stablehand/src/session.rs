@@ -257,6 +257,12 @@ impl Handle {
         self.control.send(Request::ReaderGone);
     }
 
+    /// Does the same because the output cannot be written, and puts the reason on record.
+    pub fn output_failed(&self, error: &std::io::Error) {
+        self.control.send(Request::Note(Box::new(crate::sink::output_failed(error).into())));
+        self.control.send(Request::ReaderGone);
+    }
+
     /// What the agent is doing, once it has begun.
     pub fn status(&self) -> Option<StatusLine> {
         self.status.get()

@@ -14,7 +14,7 @@ mod output;
 use backlog::Backlog;
 use output::Output;
 use sha2::{Digest, Sha256};
-use stablehand_core::record::{self, Record, Stream};
+use stablehand_core::record::{self, OutputFailed, Record, Stream};
 use stablehand_core::redact::{Lines, Redactor};
 use std::borrow::Cow;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -36,6 +36,8 @@ pub struct PassThrough {
     hash: Option<Sha256>,
     apart: Option<Box<Apart>>,
     announces: Option<Announces>,
+    /// Why nothing can be written, where the reader has not simply gone.
+    failure: Option<std::io::Error>,
 }
 
 /// Is told of every chunk before it is written, and returns what to write before it.
@@ -99,6 +101,7 @@ impl PassThrough {
             hash: None,
             apart: None,
             announces: None,
+            failure: None,
         })
     }
 
@@ -160,7 +163,7 @@ impl PassThrough {
                     self.state = State::Held { log_position, sent: n };
                 }
             }
-            Err(_) => self.state = State::Gone,
+            Err(error) => self.fail(error),
         }
     }
 
@@ -192,7 +195,7 @@ impl PassThrough {
                     }
                     rest = after;
                 }
-                Err(_) => self.state = State::Gone,
+                Err(error) => return self.fail(error),
             }
         }
         if !rest.is_empty() && !matches!(self.state, State::Gone) {
@@ -216,7 +219,7 @@ impl PassThrough {
                     self.state = State::Live;
                 }
             }
-            Err(_) => self.state = State::Gone,
+            Err(error) => self.fail(error),
         }
     }
 
@@ -238,7 +241,7 @@ impl PassThrough {
                     State::Held { log_position, sent: sent + n }
                 };
             }
-            Err(_) => self.state = State::Gone,
+            Err(error) => self.fail(error),
         }
     }
 
@@ -262,7 +265,7 @@ impl PassThrough {
             match self.output.write(rest) {
                 Ok(0) => self.output.wait_writable(INSERT_WAIT),
                 Ok(n) => rest = rest.get(n..).unwrap_or_default(),
-                Err(_) => self.state = State::Gone,
+                Err(error) => self.fail(error),
             }
         }
     }
@@ -312,7 +315,7 @@ impl PassThrough {
                     hash.update(written);
                 }
             }
-            Err(_) => self.state = State::Gone,
+            Err(error) => self.fail(error),
         }
     }
 
@@ -374,6 +377,23 @@ impl PassThrough {
         (self.sent, self.hash.as_ref().map(|hash| hex(&hash.clone().finalize())))
     }
 
+    /// Nothing can be written any more.
+    #[cold]
+    fn fail(&mut self, error: std::io::Error) {
+        self.state = State::Gone;
+        if error.kind() != std::io::ErrorKind::BrokenPipe {
+            self.failure = Some(error);
+        }
+    }
+
+    /// Puts on record, once, that this output could not be written. What is missing counts as lost.
+    pub(crate) fn report_failure(&mut self, log: &mut Log) {
+        if let Some(error) = self.failure.take() {
+            log.decide(output_failed(&error), None);
+            log.count_missed(1);
+        }
+    }
+
     fn count(&mut self, n: usize, bytes: &[u8]) {
         self.sent += n as u64;
         if let Some(hash) = &mut self.hash {
@@ -402,6 +422,15 @@ impl Apart {
 }
 
 impl CatchUp {
+    fn skip_lost(&mut self, bytes: u64) {
+        self.tail.count_missed(bytes);
+        // What follows is a line of its own, not the end of one that was cut.
+        if self.skip > 0 || self.in_line {
+            self.pending.push(b'\n');
+        }
+        (self.skip, self.in_line) = (0, false);
+    }
+
     /// Brings the next bytes from the log; false when the log has no more for now.
     fn refill(&mut self, wanted: Stream) -> bool {
         self.pending.clear();
@@ -427,21 +456,23 @@ impl CatchUp {
             if !self.pending.is_empty() {
                 return true;
             }
-            // An error here is a log that vanished; there is nothing more to be had from it.
             match self.tail.fill() {
                 Ok(Fill::Grew) => {}
-                Ok(Fill::Lost(bytes)) => {
-                    self.tail.count_missed(bytes);
-                    // What follows is a line of its own, not the end of one that was cut.
-                    if self.skip > 0 || self.in_line {
-                        self.pending.push(b'\n');
-                    }
-                    (self.skip, self.in_line) = (0, false);
-                }
-                Ok(Fill::UpToDate | Fill::Finished) | Err(_) => return false,
+                Ok(Fill::Lost(bytes)) => self.skip_lost(bytes),
+                Ok(Fill::UpToDate | Fill::Finished) => return false,
+                Err(_) => match self.tail.pass_unreadable() {
+                    0 => return false,
+                    lost => self.skip_lost(lost),
+                },
             }
         }
     }
+}
+
+/// Says that standard output cannot be written.
+pub fn output_failed(error: &std::io::Error) -> OutputFailed {
+    let text = format!("cannot write to standard output: {error}; the output is incomplete");
+    OutputFailed { error: error.to_string(), text }
 }
 
 /// How many bytes of a stream a log holds from `tail` on, and their SHA-256.

@@ -12,6 +12,7 @@ use crate::redact::RedactArgs;
 use crate::sessions::find;
 use crate::sessions::read::{PlaceArgs, each_record, warn};
 use stablehand_analysis::post_mortem::{PostMortem, Report, Standing, Which};
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// Which run to look at.
@@ -20,7 +21,7 @@ pub(super) struct RunArgs {
     /// Look at a run that is over instead, and say why it ended as it did: the path of a log, the id
     /// of a session or a run, or `latest`
     #[arg(value_name = "LOG|ID|latest")]
-    which: Option<String>,
+    which: Option<OsString>,
 
     /// Which run of the log, counted from 1 [default: the last that did not end well]
     #[arg(long, value_name = "N", requires = "which", value_parser = clap::value_parser!(u64).range(1..))]
@@ -32,17 +33,17 @@ pub(super) struct RunArgs {
 
 impl RunArgs {
     /// The log that is meant, where one is.
-    pub(super) fn which(&self) -> Option<&str> {
+    pub(super) fn which(&self) -> Option<&OsStr> {
         self.which.as_deref()
     }
 }
 
 /// Looks at the run and says what it found; 0 when it ended well.
-pub(super) fn main(which: &str, args: &RunArgs, json: bool, env: &Env) -> Result<u8, Failure> {
+pub(super) fn main(which: &OsStr, args: &RunArgs, json: bool, env: &Env) -> Result<u8, Failure> {
     let log = find::log(which, &args.place.folder(env)?, env)?;
     let meant = match args.run {
         Some(number) => Which::Number(number),
-        None => Which::Id(which.to_owned()),
+        None => Which::Id(which.to_string_lossy().into_owned()),
     };
     let mut post_mortem = PostMortem::of(meant);
     each_record(&log, |record| {

@@ -8,6 +8,7 @@ use stablehand::log::Glance;
 use stablehand_core::text::excerpt;
 use stablehand_core::time::UnixMillis;
 use stablehand_store::lookup::{Located, LogHead, LookupCandidate, LookupError, locate};
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -45,12 +46,17 @@ impl Found {
 }
 
 /// The log that is meant.
-pub(crate) fn log(which: &str, folder: &Path, env: &Env) -> Result<PathBuf, Failure> {
+pub(crate) fn log(which: impl AsRef<OsStr>, folder: &Path, env: &Env) -> Result<PathBuf, Failure> {
     find(which, folder, env)?.log("this")
 }
 
 /// What is meant, be it a log or not.
-pub(super) fn find(which: &str, folder: &Path, env: &Env) -> Result<Found, Failure> {
+pub(super) fn find(which: impl AsRef<OsStr>, folder: &Path, env: &Env) -> Result<Found, Failure> {
+    // What is not UTF-8 is no id, so it can only be a path.
+    let Some(which) = which.as_ref().to_str() else {
+        return Ok(Found::Log(which.as_ref().into()));
+    };
+
     let head = |log: &Path| {
         let Glance { session, agent, title, began, deleted, .. } = glance(log).ok()?;
         Some(LogHead { session: session.map(|session| session.0), agent, title, began, deleted })

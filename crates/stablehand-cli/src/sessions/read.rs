@@ -10,6 +10,7 @@ use stablehand_core::record::{FORMAT, LogReader, Record};
 use stablehand_core::replay::EventReader;
 use stablehand_core::{Depth, Event};
 use stablehand_store::lookup::{LATEST, each_line};
+use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct LogArgs {
     /// Which: the path of a log, the id of a session or a run or its beginning, or `latest`
     #[arg(value_name = "LOG|ID|latest", default_value = LATEST)]
-    which: String,
+    which: OsString,
 
     #[command(flatten)]
     place: PlaceArgs,

@@ -123,12 +123,12 @@ impl Shell {
 
     /// Follows one turn to its end, and returns the signal that was passed on to the session.
     fn turn(&self, interrupt: Interrupt) -> (After, Option<i32>) {
-        let (Some(notes), Some(requests)) = (&self.notes, &self.requests) else {
+        let (Some(view), Some(requests)) = (&self.view, &self.requests) else {
             return (After::Over, None);
         };
         self.attention.set(true);
         self.draw();
-        let ended = self.follow_turn(interrupt, notes, requests);
+        let ended = self.follow_turn(interrupt, &view.notes, requests);
         self.screen.finish();
         self.attention.set(false);
         ended

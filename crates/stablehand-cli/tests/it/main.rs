@@ -48,6 +48,8 @@ mod policy;
 #[cfg(test)]
 mod post_mortem;
 #[cfg(test)]
+mod progress;
+#[cfg(test)]
 mod prompt_input;
 #[cfg(test)]
 mod prompt_rules;
@@ -67,6 +69,7 @@ mod sessions;
 mod settings;
 #[cfg(test)]
 mod status_line;
+#[cfg(test)]
 mod storage;
 #[cfg(test)]
 mod support;

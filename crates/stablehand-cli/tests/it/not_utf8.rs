@@ -1,7 +1,7 @@
 //! Folders whose names are not UTF-8: everything works there, or says why it cannot.
 
 use crate::support::{GOOD, PROMPT, env};
-use stablehand_testkit::TestEnv;
+use stablehand_testkit::{LogFile, TestEnv};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -60,5 +60,41 @@ fn what_cannot_be_done_there_is_an_error_and_no_panic() {
         let run = run.finish();
         run.assert_code(64);
         assert!(run.stderr.contains("is not UTF-8"), "{}", run.stderr);
+    }
+}
+
+/// Home, log folder, program, settings and the agent's arguments, all at once.
+#[test]
+fn every_path_may_be_of_that_kind() {
+    let env = env(&[GOOD; 4].join("---\n"));
+    let Some(folder) = folder(&env) else { return };
+    let [home, logs, bin] = [&b"home\xfe"[..], b"logs\xfd", b"bin\xfc"]
+        .map(|name| folder.join(OsStr::from_bytes(name)));
+    std::fs::create_dir(&home).unwrap();
+    std::fs::create_dir(&bin).unwrap();
+    let program = bin.join(OsStr::from_bytes(b"agent\xfb"));
+    std::os::unix::fs::symlink(&env.bins().fake_agent, &program).unwrap();
+    let context = folder.join(OsStr::from_bytes(b"context\xfa.md"));
+    std::fs::write(&context, "Be kind.").unwrap();
+    for format in ["text", "events", "stream-json"] {
+        let run = env.stablehand_run().flag("--agent-bin", &program).flag("--log-dir", &logs);
+        let run = run.flag("--output-format", format).flag("--context", &context);
+        let run = run.variable("HOME", &home).variable("TMPDIR", &folder);
+        let run = run.args([PROMPT, "--"]).raw_arg(OsStr::from_bytes(b"--odd=\xf9"));
+        let run = run.directory(&folder).finish();
+        run.assert_code(0);
+        assert!(run.stdout_text().contains("Fed."), "{format}: {}", run.stdout_text());
+    }
+    // Without a log folder it is in the home.
+    let run = env.stablehand_run().flag("--agent-bin", &program).without("--log-dir");
+    run.variable("HOME", &home).args([PROMPT]).finish().assert_code(0);
+    assert!(home.join(".local/state/stablehand/logs").is_dir());
+    let paths = LogFile::paths_in(&logs);
+    assert_eq!(paths.len(), 3);
+    for (command, sub) in [("sessions", "show"), ("sessions", "tail"), ("doctor", "")] {
+        let run = env.stablehand(command).args((!sub.is_empty()).then_some(sub));
+        let run = run.raw_arg(paths[0].as_os_str()).finish();
+        run.assert_code(0);
+        assert!(!run.stdout.is_empty(), "{command} {sub}");
     }
 }

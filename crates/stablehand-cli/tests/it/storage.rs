@@ -1,44 +1,101 @@
-//! Logs that cannot be written, and what becomes of the run: each case ends by itself, in bounded time.
+//! Storage that fails while an agent runs: each case ends by itself, in bounded time, and says what it
+//! lost.
 
-use crate::log::SmallDisk;
-use crate::support::{agent_output, env, run, secs, skip};
+mod broken;
+mod full;
+mod moved;
+mod output;
 
-const NO_MOUNT: &str = "a full disk needs the right to mount; run the tests as root for this one";
+use nix::mount::{MsFlags, mount, umount};
+use nix::sched::{CloneFlags, unshare};
+use stablehand_testkit::TestEnv;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-/// The reader stays, and never reads.
-#[test]
-fn a_full_disk_and_a_reader_that_takes_nothing_end_in_bounded_time() {
-    let env = env("init\nevents thinking 100000 block\nresult Done.");
-    let Some(disk) = SmallDisk::mount(&env) else { return skip(NO_MOUNT) };
-    let run = run(&env).flag("--log-dir", disk.0.join("logs")).flag("--max-wall", "2s");
-    let mut run = run.flag("--stop-grace", "1s").stdout_unread().deadline(secs(40)).start();
-    let _unread = run.take_stdout();
-    let run = run.finish();
-    run.assert_code(2);
-    assert!(run.stderr.contains("cannot be written"), "{}", run.stderr);
-    assert!(run.stderr.contains("output is incomplete"), "{}", run.stderr);
+const NO_MOUNT: &str =
+    "a disk that fails needs the right to mount; run the tests as root for this one";
+
+/// Lets this thread, and what it starts, mount what others do not see.
+fn private_mounts() -> bool {
+    const NONE: Option<&str> = None;
+    unshare(CloneFlags::CLONE_NEWNS).is_ok()
+        && mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE).is_ok()
 }
 
-#[test]
-fn a_required_log_on_a_full_disk_ends_the_run_at_once() {
-    let env = env("init\nevents thinking 3000 block\nhang");
-    let Some(disk) = SmallDisk::mount(&env) else { return skip(NO_MOUNT) };
-    let run = run(&env).flag("--log-dir", disk.0.join("logs")).args(["--log-required"]);
-    let run = run.flag("--stop-grace", "1s").deadline(secs(30)).finish();
-    run.assert_code(1).assert_within(secs(15));
-    assert!(run.stderr.contains("cannot be written"), "{}", run.stderr);
+/// An ext4 file system in a file, which only this thread and what it starts can see.
+struct LoopDisk {
+    path: PathBuf,
+    /// The small file system that the file is in, where there is one.
+    below: Option<PathBuf>,
 }
 
-/// The kernel sends SIGXFSZ, which kills by default.
-#[test]
-fn a_limit_on_the_size_of_files_is_like_a_full_disk() {
-    const SCRIPT: &str = "init\nevents thinking 3000 block\nresult Done.";
-    let env = env(SCRIPT);
-    let run = run(&env).through(["sh", "-c", "ulimit -f 256 && exec \"$@\"", "sh"]);
-    let run = run.deadline(secs(30)).finish();
-    run.assert_code(0);
-    assert!(run.stdout == agent_output(SCRIPT));
-    assert!(run.stderr.contains("cannot be written"), "{}", run.stderr);
-    let log = env.log();
-    assert!(log.torn_tail.is_empty() && log.has("raw_event"));
+impl LoopDisk {
+    /// None where the machine does not let us.
+    fn mount(env: &TestEnv) -> Option<LoopDisk> {
+        private_mounts().then(|| LoopDisk::on(env, &env.path("disk.img"), None))?
+    }
+
+    /// A disk that takes more than it can keep: the kernel notices when it writes its pages back.
+    fn overbooked(env: &TestEnv) -> Option<LoopDisk> {
+        if !private_mounts() {
+            return None;
+        }
+        let below = env.path("below");
+        std::fs::create_dir(&below).unwrap();
+        let size = Some("size=2m");
+        mount(Some("tmpfs"), &below, Some("tmpfs"), MsFlags::empty(), size).ok()?;
+        LoopDisk::on(env, &below.join("disk.img"), Some(below))
+    }
+
+    fn on(env: &TestEnv, image: &Path, below: Option<PathBuf>) -> Option<LoopDisk> {
+        let path = env.path("disk");
+        std::fs::create_dir(&path).unwrap();
+        std::fs::File::create(image).unwrap().set_len(24 << 20).unwrap();
+        let journal = if below.is_some() { "^has_journal" } else { "has_journal" };
+        let made = is_done("mkfs.ext4", &["-q", "-F", "-O", journal], image)
+            && is_done("mount", &["-o", "loop", image.to_str().unwrap()], &path);
+        let disk = LoopDisk { path, below };
+        made.then_some(disk)
+    }
+
+    fn logs(&self) -> PathBuf {
+        self.path.join("logs")
+    }
+
+    /// The kernel makes it read-only, as after an error that it found.
+    fn make_read_only(&self) -> bool {
+        is_done("mount", &["-o", "remount,abort"], &self.path)
+    }
+
+    /// Nothing can be read or written any more (`EXT4_IOC_SHUTDOWN`).
+    fn shut_down(&self) -> bool {
+        const PROGRAM: &str = "import fcntl, os, struct, sys
+fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587D, struct.pack('I', 2))";
+        is_done("python3", &["-c", PROGRAM], &self.path)
+    }
+}
+
+impl Drop for LoopDisk {
+    fn drop(&mut self) {
+        let _ = umount(&self.path);
+        if let Some(below) = &self.below {
+            let _ = umount(below);
+        }
+    }
+}
+
+fn is_done(program: &str, args: &[&str], last: &Path) -> bool {
+    let mut command = Command::new(program);
+    let command = command.args(args).arg(last).stdin(Stdio::null()).stderr(Stdio::null());
+    command.stdout(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// Processor time that a process has used so far.
+fn cpu_ms(pid: i32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let fields: Vec<u64> =
+        after_name.split_whitespace().filter_map(|field| field.parse().ok()).collect();
+    // The first field, the state, is no number; `utime` and `stime` are the 14th and 15th of all.
+    fields.get(10..12).map_or(0, |times| times.iter().sum::<u64>() * 10)
 }

@@ -16,7 +16,7 @@ pub(super) use input::{
     Given, Reads, Row, cut, digest_of, first, given, mix, row, row_of, says_nothing, todo_status,
 };
 pub(super) use name::LineType;
-pub(super) use text::{Ids, OpenText, body};
+pub(super) use text::{Ids, OpenText, body, skimmed, skimmed_value};
 
 use super::failure::failure_of;
 use super::{Decode, Depth};

@@ -5,6 +5,7 @@ mod background;
 mod ends;
 mod limits;
 mod properties;
+mod repeats;
 mod silence;
 mod steps;
 mod tools;

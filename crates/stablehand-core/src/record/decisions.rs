@@ -17,8 +17,8 @@ pub use hooks::{
     HooksRemoved, HooksTried, ToolNotAsked,
 };
 pub use log::{
-    LogDegraded, LogOpened, LogRecovered, LogTruncated, OutputCut, OutputLost, SessionDeleted,
-    SettingsChosen, Verified,
+    LogDegraded, LogMoved, LogOpened, LogRecovered, LogTruncated, OutputCut, OutputFailed,
+    OutputLost, SessionDeleted, SettingsChosen, Verified,
 };
 pub use monitor::{
     BackgroundStopped, ClockStepped, LimitsMoved, LivelockSuspected, MonitorStarted, MonitorTold,
@@ -163,6 +163,10 @@ decision_records! {
     LogRecovered = "log_recovered", Warn;
     /// Another program truncated the log.
     LogTruncated = "log_truncated", Error;
+    /// Another program deleted, moved or replaced the file of the log.
+    LogMoved = "log_moved", Warn;
+    /// Standard output cannot be written.
+    OutputFailed = "output_failed", Error;
     /// Output was lost before it was shown.
     OutputLost = "output_lost", Error;
     /// Faces show only the beginning of a tool's output; once in each run.

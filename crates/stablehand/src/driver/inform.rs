@@ -31,6 +31,9 @@ impl Driver<'_> {
         if let Some(told) = notes::told(input) {
             self.log.decide(told, None);
         }
+        if matches!(input, Input::Prompted) {
+            self.facts.prompted();
+        }
         self.monitor.handle(input, now, &mut self.actions);
         self.act_at(now);
     }

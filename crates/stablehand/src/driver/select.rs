@@ -141,7 +141,7 @@ impl Driver<'_> {
         if let Some(fd) = self.stdout.fd().filter(|_| !self.congested && !pause) {
             add(fd, PollFlags::POLLIN, Source::Stdout);
         }
-        if let Some(fd) = self.stderr.fd() {
+        if let Some(fd) = self.stderr.fd().filter(|_| !self.congested) {
             add(fd, PollFlags::POLLIN, Source::Stderr);
         }
         if let Some(fd) = self.prompt.fd() {
@@ -179,7 +179,10 @@ impl Driver<'_> {
 
     /// A reader or a log that failed us ends the run.
     fn serve_losses(&mut self, channel: &mut dyn Channel) {
-        if self.faces.stdout.as_ref().is_some_and(PassThrough::is_gone) {
+        if let Some(sink) = &mut self.faces.stdout
+            && sink.is_gone()
+        {
+            sink.report_failure(self.log);
             channel.reader_gone(self);
         }
         if self.log.has_failed() {

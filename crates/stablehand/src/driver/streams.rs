@@ -359,7 +359,10 @@ impl Driver<'_> {
 
     /// Looks once more, right before a judgement: what waits in the pipe is not silence.
     pub(super) fn everything_is_read(&mut self, channels: &mut Channels) -> bool {
-        let stdout = self.congested || self.read_stdout(channels);
+        if self.congested {
+            return true;
+        }
+        let stdout = self.read_stdout(channels);
         self.read_stderr() && stdout
     }
 }

@@ -311,7 +311,6 @@ impl Channel for TwoWay {
         // In this order what we believe goes from waiting for a prompt to working, and nowhere else.
         driver.tell(Input::Prompted, now);
         driver.tell(Input::Resting(false), now);
-        driver.facts.prompted();
         self.give_prompt(driver, prompt);
     }
 

@@ -95,7 +95,14 @@ impl FrameReader {
 
     /// Appends the frames of what is in the log, one read at a time.
     pub(super) fn fill(&mut self, out: &mut Vec<Arc<Frame>>) -> io::Result<Fill> {
-        let filled = self.tail.fill()?;
+        let filled = match self.tail.fill() {
+            Ok(filled) => filled,
+            // A disk that cannot be read: everything behind the bad part is still told.
+            Err(error) => match self.tail.pass_unreadable() {
+                0 => return Err(error),
+                lost => Fill::Lost(lost),
+            },
+        };
         match filled {
             Fill::Grew => {
                 while let Some(line) = self.tail.next() {

@@ -107,6 +107,9 @@ pub(super) fn own_the_tree() -> nix::Result<()> {
         // loop finds the socket closed. The signal does nothing to a keeper that runs, so it may also
         // come when only the thread that started us ends.
         nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGCONT)?;
+        // A keeper that a debugger holds sees nothing. So the agent, which has the same user, may not
+        // attach one; who may trace everything (root) still can.
+        nix::sys::prctl::set_dumpable(false)?;
         // Only for people who read `ps`; the kernel keeps 15 bytes.
         let _not_renamed = nix::sys::prctl::set_name(c"stablehand-keep");
     }

@@ -99,6 +99,9 @@ fn execute(
 
 /// Runs in the child, between fork and exec.
 fn prepare_agent(entrance: Option<RawFd>, keeper: u32, at_terminal: bool) -> io::Result<()> {
+    // The keeper may not be traced; what the agent is allowed is its own matter.
+    #[cfg(target_os = "linux")]
+    nix::sys::prctl::set_dumpable(true)?;
     reset_signals();
     if at_terminal {
         take_terminal()?;

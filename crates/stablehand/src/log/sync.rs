@@ -1,11 +1,12 @@
 //! Group commit: `fdatasync` on one thread for each disk, so that a slow disk delays neither the
 //! session nor the logs on other disks.
 
+use nix::errno::Errno;
 use nix::unistd::fdatasync;
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ struct Unsynced {
     file: File,
     /// It waits in the queue of its disk. Looked at without a lock: most calls find it already set.
     waits: AtomicBool,
+    /// The error of the last sync that failed; 0 is none.
+    error: AtomicI32,
 }
 
 /// The logs on one disk, of all sessions of this process.
@@ -64,7 +67,8 @@ impl Syncer {
                 Some(Arc::clone(disks.entry(file.metadata()?.dev()).or_default()))
             }
         };
-        Ok(Syncer { log: Arc::new(Unsynced { file, waits: AtomicBool::new(false) }), disk })
+        let log = Unsynced { file, waits: AtomicBool::new(false), error: AtomicI32::new(0) };
+        Ok(Syncer { log: Arc::new(log), disk })
     }
 
     /// Says that there is something to sync.
@@ -79,10 +83,26 @@ impl Syncer {
         }
     }
 
-    /// Syncs here and now. A disk that refuses has already been reported by a write, or cannot
-    /// sync at all (a pipe, some network file systems): there is nothing else to be done.
+    /// Syncs here and now.
     pub(super) fn sync_now(&self) {
-        let _unsynced = fdatasync(&self.log.file);
+        self.log.sync();
+    }
+
+    /// Takes the error of a sync that failed since the last call. The kernel reports a block that it
+    /// could not write only here, and only once: the write had succeeded.
+    pub(super) fn take_error(&self) -> Option<std::io::Error> {
+        let error = self.log.error.swap(0, Ordering::AcqRel);
+        (error != 0).then(|| std::io::Error::from_raw_os_error(error))
+    }
+}
+
+impl Unsynced {
+    fn sync(&self) {
+        match fdatasync(&self.file) {
+            // Not every file system can sync.
+            Ok(()) | Err(Errno::EINVAL | Errno::ENOSYS | Errno::EOPNOTSUPP | Errno::EINTR) => {}
+            Err(error) => self.error.store(error as i32, Ordering::Release),
+        }
     }
 }
 
@@ -131,6 +151,6 @@ fn sync(logs: Vec<Arc<Unsynced>>) {
     for log in logs {
         // First, so that what is written from now on asks again.
         log.waits.store(false, Ordering::Release);
-        let _unsynced = fdatasync(&log.file);
+        log.sync();
     }
 }

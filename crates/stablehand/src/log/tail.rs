@@ -283,6 +283,16 @@ impl LogSource {
         self.0.finish();
     }
 
+    /// Returns true if some of it is in memory only, because the file cannot be written.
+    pub fn has_unwritten(&self) -> bool {
+        !self.0.state().ring.is_empty()
+    }
+
+    /// Counts bytes that a reader needed and does not get.
+    pub(crate) fn count_missed(&self, bytes: u64) {
+        self.0.count_missed(bytes);
+    }
+
     /// Returns true if nothing follows.
     pub fn is_finished(&self) -> bool {
         self.0.state().finished
@@ -374,6 +384,16 @@ impl Tail {
                 Ok(Fill::Lost(lost))
             }
         }
+    }
+
+    /// Goes on behind bytes that are in the file and cannot be read, which [`fill`](Self::fill) failed
+    /// with. Returns how many they are; 0 where there are none.
+    pub(crate) fn pass_unreadable(&mut self) -> u64 {
+        let position = self.position();
+        let Place::File { len, .. } = self.shared.state().place(position) else { return 0 };
+        self.splitter = LineSplitter::new(WHOLE_LIMIT + (1 << 20), PART);
+        self.cursor.store(position + len, Ordering::Relaxed);
+        len
     }
 
     /// The next record that [`fill`](Self::fill) brought.

@@ -96,10 +96,20 @@ impl Outcome {
         self.tool_calls
     }
 
-    /// How many bytes of the log a reader needed and did not get so far, because another program
-    /// truncated it; 0 where nothing is missing.
+    /// How many bytes of the log a reader needed and did not get so far; 0 where nothing is missing.
     pub fn missed_bytes(&self) -> u64 {
         self.source.missed()
+    }
+
+    /// Returns true if some of the log is in memory only, because its file cannot be written: a reader
+    /// that has not taken it yet can get it from nowhere else.
+    pub fn has_unwritten_log(&self) -> bool {
+        self.source.has_unwritten()
+    }
+
+    /// Counts bytes that a view did not show, for [`missed_bytes`](Self::missed_bytes).
+    pub fn count_missed(&self, bytes: u64) {
+        self.source.count_missed(bytes);
     }
 
     /// The agent's id of the session, to resume it by.

@@ -162,6 +162,10 @@ impl SessionSpec {
                     log.set_time(unix_now());
                     log.decide(*record, None);
                 }
+                if let Some(sink) = &mut faces.stdout {
+                    sink.report_failure(&mut log);
+                }
+                log.look();
                 let lost_bytes = log.missed();
                 if lost_bytes > 0 {
                     log.decide(output_lost(lost_bytes), None);
@@ -341,9 +345,6 @@ impl SessionSpec {
 
 /// Says that a reader of ours did not get everything.
 pub fn output_lost(bytes: u64) -> OutputLost {
-    let text = format!(
-        "output is incomplete: another program truncated the log while {bytes} bytes of it had not \
-         been shown yet"
-    );
+    let text = format!("output is incomplete: {bytes} bytes of the log were not shown");
     OutputLost { bytes, text }
 }

@@ -35,6 +35,21 @@ fn an_agent_that_dies_in_the_middle_of_a_line_does_not_spoil_the_error() {
     assert!(run.stdout_text().contains("{\"half\n"), "{}", run.stdout_text());
 }
 
+/// The result of the first turn says nothing of the second.
+#[test]
+fn an_agent_that_dies_in_its_second_turn_did_not_succeed() {
+    let env = TestEnv::new(bins());
+    let dies = r#"*'"id":3'*) echo '{"id":3,"result":{"stopReason":"end_turn"}}';;
+*'"id":4'*) exit 0;;"#;
+    let mut running = through(&env, &agent(&env, dies)).stdin_open().start();
+    converse(&mut running, &[(HELLO, "pony"), (NEW, "s1"), (PROMPT, "end_turn")]);
+    let again = PROMPT.replace("\"id\":3", "\"id\":4");
+    converse(&mut running, &[(&again, "-32603")]);
+    let run = running.finish();
+    run.assert_code(1);
+    assert_eq!(env.log().last()["outcome"], "no_result");
+}
+
 #[test]
 fn two_answers_both_pass() {
     let env = TestEnv::new(bins());

@@ -1,9 +1,11 @@
 //! What happens to us: killed, stopped, interrupted twice.
 
-use crate::support::{env, ms, print, secs};
+use crate::support::{env, ms, print, run, secs, skip};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use stablehand_testkit::script::ChildKind;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 use std::time::Instant;
 
 #[test]
@@ -38,6 +40,39 @@ fn killing_us_while_the_keeper_is_stopped_leaves_no_process() {
         // `finish` allows the tree two seconds.
         assert_eq!(run.finish().signal, Some(9));
     }
+}
+
+/// A keeper that a debugger holds would not see our death, so the agent may not attach one.
+#[test]
+fn the_keeper_cannot_be_traced_by_a_process_of_its_user() {
+    const NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    fn can_trace(pid: &str) -> Option<bool> {
+        let args = ["timeout", "--signal=INT", "1", "strace", "-o", "/dev/null", "-p", pid];
+        let traced = Command::new(NOBODY[0]).args(&NOBODY[1..]).args(args).output().ok()?;
+        let said = String::from_utf8_lossy(&traced.stderr).into_owned();
+        match (said.contains("attached"), said.contains("not permitted")) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        }
+    }
+    let env = env("init\ntouch ready\nhang");
+    for folder in ["", "home", "work", "record"] {
+        let all = std::fs::Permissions::from_mode(0o777);
+        let _not_there = std::fs::set_permissions(env.path(folder), all);
+    }
+    let mut run = run(&env).through(NOBODY).flag("--idle-timeout", "20s").start();
+    env.wait_for("the agent, or the end", || env.has_record("ready") || !run.is_running());
+    if !run.is_running() {
+        return skip("this needs root, setpriv, and programs that every user may run");
+    }
+    let pid = |name: &str| env.log().one("agent_spawned")[name].to_string();
+    match can_trace(&pid("pid")) {
+        Some(true) => assert_eq!(can_trace(&pid("keeper_pid")), Some(false)),
+        _ => skip("no process can be traced here: there is no strace, or the system forbids it"),
+    }
+    run.signal(Signal::SIGKILL);
+    assert_eq!(run.finish().signal, Some(9));
 }
 
 #[test]

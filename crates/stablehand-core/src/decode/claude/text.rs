@@ -7,7 +7,7 @@
 
 use super::super::Depth;
 pub(super) use super::super::kit::Ids;
-use super::super::kit::body;
+use super::super::kit::{body, skimmed};
 use crate::event::{EventKind, Item, TextRole};
 use crate::id::ItemId;
 use crate::json;
@@ -246,7 +246,7 @@ impl Block {
         self.kept.extend_from_slice(text.get(..room).unwrap_or_default());
         self.len += text.len();
         let text = match sink.depth {
-            Depth::Skim => String::new(),
+            Depth::Skim => skimmed(text),
             Depth::Full => json::text(text),
         };
         sink.out.push(EventKind::ItemDelta { id: self.item, role: self.role, text });
@@ -284,7 +284,7 @@ impl Block {
 fn lone(role: TextRole, text: &mut Vec<u8>, sink: &mut Sink<'_>) {
     let id = sink.ids.next();
     let text = match sink.depth {
-        Depth::Skim => String::new(),
+        Depth::Skim => skimmed(text),
         Depth::Full if text.len() >= LONG && text.len() >= text.capacity() / 2 => {
             json::into_text(std::mem::take(text))
         }

@@ -7,7 +7,7 @@
 
 use super::super::Depth;
 pub(super) use super::super::kit::Ids;
-use super::super::kit::body;
+use super::super::kit::{body, skimmed, skimmed_value};
 use super::wire;
 use crate::event::{EventKind, Item, TextRole};
 use crate::id::ItemId;
@@ -190,7 +190,7 @@ impl Open {
             Depth::Full => (text, json::text(text)),
             Depth::Skim => {
                 let room = KEEP.saturating_sub(self.kept.len()).min(text.len());
-                (text.get(..room).unwrap_or_default(), String::new())
+                (text.get(..room).unwrap_or_default(), skimmed(text))
             }
         };
         self.kept.extend_from_slice(kept);
@@ -230,7 +230,10 @@ fn told_whole(role: TextRole, text: &Whole<'_>, pen: &mut Pen<'_>) {
     }
     let id = pen.ids.next();
     let text = match pen.depth {
-        Depth::Skim => String::new(),
+        Depth::Skim => match text {
+            Whole::One(text) => skimmed_value(*text),
+            Whole::Parts(_) => String::new(),
+        },
         Depth::Full => text.string(),
     };
     let began = Item { id, body: body(role, String::new()) };

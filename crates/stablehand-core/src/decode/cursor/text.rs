@@ -8,7 +8,7 @@
 
 use super::super::Depth;
 pub(super) use super::super::kit::Ids;
-use super::super::kit::body;
+use super::super::kit::{body, skimmed};
 use crate::event::{EventKind, Item, TextRole};
 use crate::id::ItemId;
 use crate::json;
@@ -47,7 +47,7 @@ impl OpenText {
             id
         };
         let text = match depth {
-            Depth::Skim => String::new(),
+            Depth::Skim => skimmed(text),
             Depth::Full => {
                 let text = json::text(text);
                 self.text.push_str(&text);

@@ -40,7 +40,7 @@ impl OpenText {
         out: &mut Vec<EventKind>,
     ) {
         let text = match depth {
-            Depth::Skim => String::new(),
+            Depth::Skim => skimmed_value(text),
             Depth::Full => text.cut_str().unwrap_or_default(),
         };
         self.grow_by(text, role, depth, ids, out);
@@ -65,7 +65,7 @@ impl OpenText {
             id
         };
         let text = match depth {
-            Depth::Skim => String::new(),
+            Depth::Skim => skimmed(text.as_bytes()),
             Depth::Full => {
                 self.text.push_str(&text);
                 text
@@ -81,6 +81,29 @@ impl OpenText {
             let body = body(role, std::mem::take(&mut self.text));
             out.push(EventKind::ItemCompleted { item: Item { id, body } });
         }
+    }
+}
+
+/// What is left of a piece of text that is only skimmed: a space where there is nothing to read, else
+/// nothing. So whoever counts progress knows blank pieces from others.
+#[inline]
+pub(in super::super) fn skimmed(text: &[u8]) -> String {
+    match text.first() {
+        // Nearly all begin with a letter.
+        Some(0x21..=0x7e) | None => String::new(),
+        Some(_) if str::from_utf8(text).is_ok_and(|text| text.trim_start().is_empty()) => {
+            " ".to_owned()
+        }
+        Some(_) => String::new(),
+    }
+}
+
+/// The same for a text as it stands in JSON, with its escapes.
+#[inline]
+pub(in super::super) fn skimmed_value(text: Value<'_>) -> String {
+    match text.raw_str().and_then(<[u8]>::first) {
+        None | Some(b'!'..=b'[' | b']'..=b'~') => String::new(),
+        Some(_) => text.str().map_or_else(String::new, |text| skimmed(text.as_bytes())),
     }
 }
 

@@ -107,7 +107,31 @@ pub struct LogTruncated {
     pub text: String,
 }
 
-/// What was not shown, because it was gone from the log before.
+/// What another program did to the file of the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct LogMoved {
+    /// Where the file was.
+    pub path: String,
+    /// True where it has no name any more, false where it has another.
+    pub deleted: bool,
+    /// For people.
+    pub text: String,
+}
+
+/// Why our standard output cannot be written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct OutputFailed {
+    /// The error of the system.
+    pub error: String,
+    /// For people.
+    pub text: String,
+}
+
+/// What was not shown, because it was gone from the log before, or its reader took nothing any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
