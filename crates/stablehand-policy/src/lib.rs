@@ -30,7 +30,6 @@ mod protect;
 mod rule;
 pub mod settings;
 mod shell;
-mod tools;
 mod wild;
 mod wrap;
 
@@ -44,7 +43,6 @@ pub use file::PolicyError;
 pub use profile::{ALL as PROFILES, by_name as profile};
 pub use prompt::{PromptAction, PromptRule, PromptRules};
 pub use stablehand_core::decision::{Action, Decision, Judged, OnUnasked, RuleRef};
-pub use tools::{input_of, kind_of};
 
 use crate::settings::{SettingsFile, Whose};
 pub(crate) use file::{PolicyTable, Words, compile};
