@@ -18,6 +18,7 @@ mod file;
 mod folders;
 mod hazard;
 mod host;
+mod inner;
 mod judge;
 mod network;
 mod options;

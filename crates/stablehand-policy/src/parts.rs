@@ -8,6 +8,7 @@ use super::argument;
 use super::call::{Call, World};
 use super::folders::Folders;
 use super::host::Host;
+use super::inner;
 use super::network;
 use super::path::{self, Places};
 use super::protect::{self, Reach};
@@ -194,6 +195,11 @@ fn command_parts(command: &str, here: &str, world: &dyn World) -> Vec<Part> {
     for simple in &script.commands {
         parts.push(execute(format!("command {}", simple.show()), Facet::Command(simple.clone())));
         mention_parts(simple, &folders, world, &mut parts);
+        for inside in inner::commands(simple) {
+            let what = format!("command {} inside {}", inside.show(), simple.show());
+            let (facet, kind) = (Facet::Command(inside), ToolKind::Execute);
+            parts.push(Part { what, facet, kind, needs_permission: false });
+        }
         for goal in network::goals(simple) {
             let what = format!("host {}", goal.host.show());
             let (facet, kind) = (Facet::Host(goal.host), ToolKind::Fetch);
