@@ -17,13 +17,19 @@ const BOUNDS: &[char] =
 pub(crate) fn commands(simple: &Simple) -> Vec<Simple> {
     let judged = hazard::of(simple);
     let is_hazard = |at: usize| judged.get(at).copied().flatten().is_some();
+    // Any option of a program that we do not know may run what it is given. Some versions of `nc` run a
+    // command by `-c`, others mean something else by it.
+    let base = simple.base().unwrap_or_default();
+    let is_known = hazard::knows(simple) && !matches!(base.as_str(), "nc" | "ncat" | "netcat");
+    let is_script =
+        |word: &Word| !is_known && word.text().is_some_and(|it| it.contains(char::is_whitespace));
     let mut found = Vec::new();
     for (at, word) in simple.words.iter().enumerate().skip(1) {
         let before = at.checked_sub(1).and_then(|before| simple.words.get(before));
         let is_value = at > 1
             && is_hazard(at - 1)
             && before.is_some_and(|before| before.beginning().starts_with('-'));
-        if !is_hazard(at) && !is_value {
+        if !is_hazard(at) && !is_value && !is_script(word) {
             continue;
         }
         let Some(text) = word.text() else { continue };

@@ -181,6 +181,13 @@ fn command_parts(command: &str, here: &str, world: &dyn World) -> Vec<Part> {
     for opaque in &script.opaque {
         parts.push(execute(format!("command: {}", opaque.why), Facet::Opaque { text: true }));
     }
+    // `<>` is not in the grammar, and the shell makes a connection of such a file by any redirect.
+    let connects = command.contains("/dev/tcp/") || command.contains("/dev/udp/");
+    if connects && !script.opaque.is_empty() {
+        let (host, kind) = (Host::unknown(), ToolKind::Fetch);
+        let what = format!("host {}", host.show());
+        parts.push(Part { what, facet: Facet::Host(host), kind, needs_permission: true });
+    }
     let folders = Folders::of(&script, here, world);
     parts.extend(elsewhere(here, world));
     parts.extend(folders.changed().iter().filter_map(|folder| elsewhere(folder, world)));
