@@ -165,8 +165,8 @@ fn pattern_part(
     world: &dyn World,
 ) -> Part {
     let here = folder.map_or_else(|| here.to_owned(), |folder| path::join(here, folder));
-    let word = shell::unquoted(pattern, /* first */ true);
-    let places = Places::of_word(&word, &[here], world);
+    let given = shell::unquoted(pattern, /* first */ true);
+    let places = Places::of_word(&given, &[here], world);
     let needs_permission =
         kind != ToolKind::Search || pattern.contains("..") || pattern.starts_with(['/', '~']);
     let what = format!("{} {}", verb(kind), places.show());

@@ -53,11 +53,10 @@ pub(super) fn given(table: &[Row], name: &str, input: Option<Value<'_>>) -> Give
         given.digest = mix(mix(given.digest, digest64(key)), digest64(raw));
     }
     given.timeout_ms = given.timeout_ms.filter(|ms| *ms > 0);
-    match server_and_tool(name) {
-        Some((server, tool)) => {
-            given.input = ToolInput::Mcp { server: server.to_owned(), tool: tool.to_owned() };
-        }
-        None => (given.input, given.also) = input_of(row, args),
+    if let Some((server, tool)) = server_and_tool(name) {
+        given.input = ToolInput::Mcp { server: server.to_owned(), tool: tool.to_owned() };
+    } else {
+        (given.input, given.also) = input_of(row, args);
     }
     given
 }

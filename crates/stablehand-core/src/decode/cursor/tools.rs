@@ -218,11 +218,10 @@ pub(super) fn read_args(name: &str, row: Row, args: Value<'_>) -> Given {
         }
     }
     given.timeout_ms = given.timeout_ms.filter(|ms| *ms > 0);
-    match name.strip_prefix("MCP:") {
-        Some(tool) => {
-            given.input = ToolInput::Mcp { server: String::new(), tool: tool.to_owned() };
-        }
-        None => (given.input, given.also) = input_of(row, args),
+    if let Some(tool) = name.strip_prefix("MCP:") {
+        given.input = ToolInput::Mcp { server: String::new(), tool: tool.to_owned() };
+    } else {
+        (given.input, given.also) = input_of(row, args);
     }
     if let ToolInput::Todos { todos } = &given.input {
         for todo in todos {

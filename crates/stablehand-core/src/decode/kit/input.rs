@@ -307,7 +307,7 @@ fn commands(args: Value<'_>) -> Vec<ToolInput> {
             // A list of words is run without a shell; quoted, it means the same to one.
             [b'[', ..] => {
                 let words: Option<Vec<String>> = value.elements().map(Value::string).collect();
-                commands.push(words.map(line_of).unwrap_or_default());
+                commands.push(words.map(|words| line_of(&words)).unwrap_or_default());
             }
             _ => commands.extend(value.string().filter(|command| !command.is_empty())),
         }
@@ -327,10 +327,10 @@ fn commands(args: Value<'_>) -> Vec<ToolInput> {
 }
 
 /// A list of words as a line; of a shell with a script, the script.
-fn line_of(words: Vec<String>) -> String {
+fn line_of(words: &[String]) -> String {
     let is_shell =
         |program: &str| matches!(program.rsplit('/').next(), Some("sh" | "bash" | "dash" | "zsh"));
-    match words.as_slice() {
+    match words {
         [shell, flag, script] if is_shell(shell) && matches!(flag.as_str(), "-c" | "-lc") => {
             script.clone()
         }
@@ -395,7 +395,9 @@ fn found_in(patterns: &[String], places: &[String]) -> Vec<ToolInput> {
         if places.is_empty() {
             add(None);
         }
-        places.iter().for_each(|place| add(Some(place.clone())));
+        for place in places {
+            add(Some(place.clone()));
+        }
     }
     found
 }
