@@ -21,9 +21,9 @@ mod summary;
 mod terminal;
 mod transcript;
 
-use crate::event::EventKind;
+use crate::event::{EventKind, Tool};
 use crate::hook::{HookAnswers, Hooks};
-use crate::json::{Object, Scan};
+use crate::json::{self, Object, Scan};
 use crate::line::Line;
 use crate::speak::{Opening, Speak};
 use serde::de::{DeserializeOwned, Error as _};
@@ -121,6 +121,13 @@ trait DialectRow {
         None
     }
 
+    /// Reads a call by the tool's name and what it is given: the same reading as that of the stream, of
+    /// requests for permission and of hooks.
+    fn call(name: &str, args: json::Value<'_>) -> Tool {
+        let row = kit::usual_row(name);
+        kit::tool(String::new(), name, row, kit::given(name, row, Some(args)))
+    }
+
     /// The same hooks, with what reads their payloads.
     fn hooks() -> Option<&'static dyn Hooks> {
         None
@@ -205,6 +212,17 @@ macro_rules! dialects {
             pub fn hook_answers(self) -> Option<&'static dyn HookAnswers> {
                 match self {
                     $(Dialect::$dialect => <$row>::hook_answers(),)*
+                }
+            }
+
+            /// Reads a call of the agent that speaks so, by the tool's name and what it is given: kind,
+            /// input and all else that a policy judges.
+            pub fn read_call(self, name: &str, arguments: &serde_json::Value) -> Tool {
+                // Whatever `serde_json` writes can be read again.
+                let text = arguments.to_string();
+                let args = json::Value::new(text.as_bytes());
+                match self {
+                    $(Dialect::$dialect => <$row>::call(name, args),)*
                 }
             }
 

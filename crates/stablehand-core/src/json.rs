@@ -17,10 +17,12 @@ mod memo;
 mod skip;
 #[cfg(target_arch = "x86_64")]
 mod squeeze;
+mod strict;
 mod value;
 
 pub(crate) use escape::{into_text, text};
 pub use memo::Memo;
+pub use strict::repeats_a_member;
 pub use value::{Members, Value};
 
 use block::Look;

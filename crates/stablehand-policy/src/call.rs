@@ -17,7 +17,9 @@ pub struct Call<'a> {
     pub kind: ToolKind,
     /// What it is given, as far as we read it.
     pub input: &'a ToolInput,
-    /// Everything it is given; `Null` where the agent does not say.
+    /// What else it is given that is judged; a query among it is a pattern of file names.
+    pub also: &'a [ToolInput],
+    /// Everything it is given, for schemas; `Null` where the agent does not say.
     pub arguments: &'a Value,
     /// Where relative paths begin; the workspace where absent.
     pub cwd: Option<&'a str>,

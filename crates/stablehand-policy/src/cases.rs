@@ -6,10 +6,11 @@ use super::call::{Call, World};
 use super::file::{self, PolicyError, PolicyTable};
 use super::path::clean;
 use super::prompt::{self, PromptTable};
-use super::{Origin, Policy, tools};
+use super::{Origin, Policy};
 use crate::settings::place::position;
 use serde::Deserialize;
 use serde_json::Value;
+use stablehand_core::Dialect;
 use stablehand_core::decision::{Action, Decision};
 use stablehand_core::event::{ToolInput, ToolKind};
 use std::collections::BTreeMap;
@@ -124,7 +125,7 @@ struct Case {
 /// What a case is about.
 #[derive(Debug)]
 enum Subject {
-    Call { tool: String, kind: ToolKind, input: ToolInput, arguments: Value },
+    Call { tool: String, kind: ToolKind, input: ToolInput, also: Vec<ToolInput>, arguments: Value },
     Prompt(String),
 }
 
@@ -196,9 +197,10 @@ impl CaseTable {
         let entry = &case.entry;
         let decision = match &case.subject {
             Subject::Prompt(text) => policy.prompt_rules(&entry.agent).decide(text),
-            Subject::Call { tool, kind, input, arguments } => {
+            Subject::Call { tool, kind, input, also, arguments } => {
                 let (agent, cwd) = (entry.agent.as_str(), entry.cwd.as_deref());
-                policy.decide(&Call { agent, tool, kind: *kind, input, arguments, cwd }, world)
+                policy
+                    .decide(&Call { agent, tool, kind: *kind, input, also, arguments, cwd }, world)
             }
         };
         let name = decision.rule.as_ref().and_then(|rule| rule.name.clone());
@@ -234,8 +236,12 @@ fn expand(entry: &CaseEntry, line: usize) -> Result<Vec<Case>, String> {
         return Ok(prompts.clone().list().into_iter().map(one).collect());
     }
     let named = entry.tool.clone();
+    let dialect = Dialect::by_name(&entry.agent).unwrap_or(Dialect::Acp);
+    let read = |tool: &str, arguments: &Value| dialect.read_call(tool, arguments);
     let kind_or = |usual: ToolKind| {
-        entry.kind.unwrap_or_else(|| entry.tool.as_deref().map_or(usual, tools::kind_of))
+        entry.kind.unwrap_or_else(|| {
+            entry.tool.as_deref().map_or(usual, |tool| read(tool, &Value::Null).tool_kind)
+        })
     };
     let case = |tool: &str, kind: ToolKind, input: ToolInput, arguments: Value| Case {
         entry: entry.clone(),
@@ -244,6 +250,7 @@ fn expand(entry: &CaseEntry, line: usize) -> Result<Vec<Case>, String> {
             tool: named.clone().unwrap_or_else(|| tool.to_owned()),
             kind,
             input,
+            also: Vec::new(),
             arguments,
         },
     };
@@ -278,7 +285,12 @@ fn expand(entry: &CaseEntry, line: usize) -> Result<Vec<Case>, String> {
         );
     };
     let kind = kind_or(ToolKind::Other);
-    Ok(vec![case(tool, kind, tools::input_of(kind, &arguments()), arguments())])
+    let given = read(tool, &arguments());
+    let mut case = case(tool, kind, given.input, arguments());
+    if let Subject::Call { also, .. } = &mut case.subject {
+        *also = given.also;
+    }
+    Ok(vec![case])
 }
 
 /// The world of a table.

@@ -141,6 +141,16 @@ pub(crate) fn of(command: &Simple) -> Vec<Option<&'static str>> {
     found
 }
 
+/// Returns true if the options of the program are in a table.
+pub(crate) fn knows(command: &Simple) -> bool {
+    let Some(base) = command.base() else { return false };
+    let args = command.words.get(1..).unwrap_or_default();
+    wrap::is_shell(&base)
+        || base == "git"
+        || lookup(table::PROGRAMS, &base).is_some()
+        || wrap::roles(&base, args).is_some()
+}
+
 /// Why the command as a whole is not covered by `name *`, if it is not: without arguments an
 /// interpreter runs its input.
 pub(crate) fn bare(command: &Simple) -> Option<&'static str> {

@@ -18,6 +18,7 @@ mod file;
 mod folders;
 mod hazard;
 mod host;
+mod inner;
 mod judge;
 mod network;
 mod options;
@@ -31,7 +32,6 @@ mod rule;
 mod sandbox;
 pub mod settings;
 mod shell;
-mod tools;
 mod wild;
 mod wrap;
 
@@ -46,7 +46,6 @@ pub use profile::{ALL as PROFILES, by_name as profile};
 pub use prompt::{PromptAction, PromptRule, PromptRules};
 pub use sandbox::{Access, Bounds};
 pub use stablehand_core::decision::{Action, Decision, Judged, OnUnasked, RuleRef};
-pub use tools::{input_of, kind_of};
 
 use crate::settings::{SettingsFile, Whose};
 pub(crate) use file::{PolicyTable, Words, compile};

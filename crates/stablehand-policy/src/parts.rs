@@ -8,11 +8,11 @@ use super::argument;
 use super::call::{Call, World};
 use super::folders::Folders;
 use super::host::Host;
+use super::inner;
 use super::network;
 use super::path::{self, Places};
 use super::protect::{self, Reach};
 use super::shell::{self, Simple, Word};
-use serde_json::Value;
 use stablehand_core::event::{ToolInput, ToolKind};
 
 /// One thing to judge.
@@ -61,26 +61,40 @@ pub(crate) fn of(call: &Call<'_>, world: &dyn World) -> Vec<Part> {
     let here = call
         .cwd
         .map_or_else(|| world.workspace().to_owned(), |cwd| path::join(world.workspace(), cwd));
+    let mut parts = input_parts(call, call.input, &here, world);
+    for also in call.also {
+        let more = match also {
+            ToolInput::Query { query, path } if call.kind != ToolKind::Fetch => {
+                vec![pattern_part(query, path.as_deref(), call.kind, &here, world)]
+            }
+            input => input_parts(call, input, &here, world),
+        };
+        for part in more {
+            if parts.iter().all(|known| known.what != part.what) {
+                parts.push(part);
+            }
+        }
+    }
+    parts
+}
+
+fn input_parts(call: &Call<'_>, input: &ToolInput, here: &str, world: &dyn World) -> Vec<Part> {
     let tool =
         |what: String| Part { what, facet: Facet::Tool, kind: call.kind, needs_permission: true };
-    match call.input {
+    match input {
         ToolInput::Command { command, cwd } => {
-            let here = cwd.as_ref().map_or_else(|| here.clone(), |cwd| path::join(&here, cwd));
+            let here = cwd.as_ref().map_or_else(|| here.to_owned(), |cwd| path::join(here, cwd));
             command_parts(command, &here, world)
         }
-        ToolInput::Path { path } => {
-            let mut paths = vec![path.as_str()];
-            named_paths(call.arguments, 0, &mut paths);
-            place_parts(&paths, call.kind, &here, world)
-        }
+        ToolInput::Path { path } => vec![place_part(path, call.kind, here, world)],
         ToolInput::Query { query, path } if call.kind != ToolKind::Fetch => {
-            let mut paths = vec![path.as_deref().unwrap_or(".")];
-            named_paths(call.arguments, 0, &mut paths);
+            let path = path.as_deref();
+            let mut parts = vec![place_part(path.unwrap_or("."), call.kind, here, world)];
             // A pattern of file names can lead out of the folder that is searched.
             if query.contains("..") || query.starts_with(['/', '~']) {
-                paths.push(query);
+                parts.push(pattern_part(query, path, call.kind, here, world));
             }
-            place_parts(&paths, call.kind, &here, world)
+            parts
         }
         ToolInput::Query { query, .. } => vec![tool(format!("search for `{query}`"))],
         ToolInput::Url { url } => {
@@ -96,7 +110,7 @@ pub(crate) fn of(call: &Call<'_>, world: &dyn World) -> Vec<Part> {
         ToolInput::SubAgent { .. } | ToolInput::Todos { .. } => {
             vec![tool(format!("tool {}", call.tool))]
         }
-        ToolInput::Other { summary } => other_parts(call, summary, &here, world),
+        ToolInput::Other { .. } => other_parts(call),
         // A form that core knows and this crate does not yet: it may do anything.
         _ => {
             let (what, facet) = (format!("tool {}", call.tool), Facet::Opaque { text: false });
@@ -105,25 +119,21 @@ pub(crate) fn of(call: &Call<'_>, world: &dyn World) -> Vec<Part> {
     }
 }
 
-/// A tool whose input we could not read: by its kind it may still write or run.
-fn other_parts(call: &Call<'_>, summary: &str, here: &str, world: &dyn World) -> Vec<Part> {
-    let mut paths = Vec::new();
-    named_paths(call.arguments, 0, &mut paths);
-    patch_paths(summary, &mut paths);
-    patched_paths(call.arguments, 0, &mut paths);
-    let what = format!("tool {}", call.tool);
-    match call.kind {
-        ToolKind::Execute => {
-            let facet = Facet::Opaque { text: false };
-            vec![Part { what, facet, kind: call.kind, needs_permission: true }]
-        }
-        ToolKind::Edit | ToolKind::Delete | ToolKind::Move if paths.is_empty() => {
-            let facet = Facet::Path(Places::unknown());
-            vec![Part { what, facet, kind: call.kind, needs_permission: true }]
-        }
-        _ if !paths.is_empty() => place_parts(&paths, call.kind, here, world),
-        _ => vec![Part { what, facet: Facet::Tool, kind: call.kind, needs_permission: true }],
-    }
+/// A tool whose input we could not read: by its kind it may still write or run. Where it names places,
+/// these are judged instead.
+fn other_parts(call: &Call<'_>) -> Vec<Part> {
+    let facet = match call.kind {
+        ToolKind::Execute => Facet::Opaque { text: false },
+        _ if !call.also.is_empty() => return Vec::new(),
+        ToolKind::Edit | ToolKind::Delete | ToolKind::Move => Facet::Path(Places::unknown()),
+        _ => Facet::Tool,
+    };
+    vec![Part {
+        what: format!("tool {}", call.tool),
+        facet,
+        kind: call.kind,
+        needs_permission: true,
+    }]
 }
 
 fn verb(kind: ToolKind) -> &'static str {
@@ -137,18 +147,30 @@ fn verb(kind: ToolKind) -> &'static str {
     }
 }
 
-fn place_parts(paths: &[&str], kind: ToolKind, here: &str, world: &dyn World) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    for path in paths {
-        let mut places = Places::of_text(path, &[here.to_owned()], world);
-        // A search goes through all that is below.
-        places.thorough = matches!(kind, ToolKind::Search | ToolKind::Delete | ToolKind::Move);
-        let what = format!("{} {}", verb(kind), places.show());
-        if parts.iter().all(|part| part.what != what) {
-            parts.push(Part { what, facet: Facet::Path(places), kind, needs_permission: true });
-        }
-    }
-    parts
+fn place_part(path: &str, kind: ToolKind, here: &str, world: &dyn World) -> Part {
+    let mut places = Places::of_text(path, &[here.to_owned()], world);
+    // A search goes through all that is below.
+    places.thorough = matches!(kind, ToolKind::Search | ToolKind::Delete | ToolKind::Move);
+    let what = format!("{} {}", verb(kind), places.show());
+    Part { what, facet: Facet::Path(places), kind, needs_permission: true }
+}
+
+/// Files by a pattern of their names. The folder that is searched needs the permission, unless the
+/// pattern leads out of it.
+fn pattern_part(
+    pattern: &str,
+    folder: Option<&str>,
+    kind: ToolKind,
+    here: &str,
+    world: &dyn World,
+) -> Part {
+    let here = folder.map_or_else(|| here.to_owned(), |folder| path::join(here, folder));
+    let given = shell::unquoted(pattern, /* first */ true);
+    let places = Places::of_word(&given, &[here], world);
+    let needs_permission =
+        kind != ToolKind::Search || pattern.contains("..") || pattern.starts_with(['/', '~']);
+    let what = format!("{} {}", verb(kind), places.show());
+    Part { what, facet: Facet::Path(places), kind, needs_permission }
 }
 
 fn command_parts(command: &str, here: &str, world: &dyn World) -> Vec<Part> {
@@ -158,6 +180,13 @@ fn command_parts(command: &str, here: &str, world: &dyn World) -> Vec<Part> {
         |what: String, facet| Part { what, facet, kind: ToolKind::Execute, needs_permission: true };
     for opaque in &script.opaque {
         parts.push(execute(format!("command: {}", opaque.why), Facet::Opaque { text: true }));
+    }
+    // `<>` is not in the grammar, and the shell makes a connection of such a file by any redirect.
+    let connects = command.contains("/dev/tcp/") || command.contains("/dev/udp/");
+    if connects && !script.opaque.is_empty() {
+        let (host, kind) = (Host::unknown(), ToolKind::Fetch);
+        let what = format!("host {}", host.show());
+        parts.push(Part { what, facet: Facet::Host(host), kind, needs_permission: true });
     }
     let folders = Folders::of(&script, here, world);
     parts.extend(elsewhere(here, world));
@@ -173,6 +202,11 @@ fn command_parts(command: &str, here: &str, world: &dyn World) -> Vec<Part> {
     for simple in &script.commands {
         parts.push(execute(format!("command {}", simple.show()), Facet::Command(simple.clone())));
         mention_parts(simple, &folders, world, &mut parts);
+        for inside in inner::commands(simple) {
+            let what = format!("command {} inside {}", inside.show(), simple.show());
+            let (facet, kind) = (Facet::Command(inside), ToolKind::Execute);
+            parts.push(Part { what, facet, kind, needs_permission: false });
+        }
         for goal in network::goals(simple) {
             let what = format!("host {}", goal.host.show());
             let (facet, kind) = (Facet::Host(goal.host), ToolKind::Fetch);
@@ -311,80 +345,5 @@ fn mention_parts(simple: &Simple, folders: &Folders, world: &dyn World, parts: &
         let what = format!("change files in {}", places.show());
         let (facet, kind) = (Facet::Path(places), ToolKind::Edit);
         parts.push(Part { what, facet, kind, needs_permission: false });
-    }
-}
-
-/// Names under which tools are given paths.
-const PATH_KEYS: &[&str] = &[
-    "path",
-    "paths",
-    "file",
-    "files",
-    "filepath",
-    "filename",
-    "targetfile",
-    "notebookpath",
-    "oldpath",
-    "newpath",
-    "source",
-    "destination",
-    "src",
-    "dst",
-    "from",
-    "to",
-    "absolutepath",
-    "dirpath",
-    "directory",
-    "targetdirectory",
-    "relativeworkspacepath",
-    "movepath",
-];
-
-/// Deeper arguments are not looked at; tools do not nest paths.
-const MAX_ARGUMENT_DEPTH: usize = 6;
-
-fn named_paths<'a>(arguments: &'a Value, depth: usize, paths: &mut Vec<&'a str>) {
-    if depth > MAX_ARGUMENT_DEPTH {
-        return;
-    }
-    match arguments {
-        Value::Object(members) => {
-            for (key, value) in members {
-                let key: String = key.chars().filter(char::is_ascii_alphanumeric).collect();
-                if PATH_KEYS.contains(&key.to_lowercase().as_str()) {
-                    match value {
-                        Value::String(path) => paths.push(path),
-                        Value::Array(list) => paths.extend(list.iter().filter_map(Value::as_str)),
-                        _ => {}
-                    }
-                }
-                if !value.is_string() {
-                    named_paths(value, depth + 1, paths);
-                }
-            }
-        }
-        Value::Array(list) => list.iter().for_each(|value| named_paths(value, depth + 1, paths)),
-        _ => {}
-    }
-}
-
-fn patched_paths<'a>(arguments: &'a Value, depth: usize, paths: &mut Vec<&'a str>) {
-    match arguments {
-        _ if depth > MAX_ARGUMENT_DEPTH => {}
-        Value::String(text) => patch_paths(text, paths),
-        Value::Object(members) => {
-            members.values().for_each(|value| patched_paths(value, depth + 1, paths));
-        }
-        Value::Array(list) => list.iter().for_each(|value| patched_paths(value, depth + 1, paths)),
-        _ => {}
-    }
-}
-
-/// The files that a patch names.
-fn patch_paths<'a>(text: &'a str, paths: &mut Vec<&'a str>) {
-    const MARKS: &[&str] =
-        &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-    for line in text.lines() {
-        paths.extend(MARKS.iter().find_map(|mark| line.trim_start().strip_prefix(mark)));
     }
 }

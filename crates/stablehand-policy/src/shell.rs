@@ -9,7 +9,7 @@
 mod tree;
 pub(crate) mod word;
 
-pub(crate) use word::{Piece, Word};
+pub(crate) use word::{Piece, Word, unquoted};
 
 /// Longer commands are not taken apart: nobody reads them before saying yes.
 pub(crate) const MAX_COMMAND_BYTES: usize = 64 * 1024;

@@ -32,6 +32,7 @@ fn decide(policy: &Policy, command: &str) -> Decision {
         tool: "Shell",
         kind: ToolKind::Execute,
         input: &input,
+        also: &[],
         arguments: &Value::Null,
         cwd: None,
     };

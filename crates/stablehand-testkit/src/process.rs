@@ -180,8 +180,13 @@ impl<'e> Running<'e> {
 
     /// Writes a line to its standard input.
     pub fn type_line(&mut self, line: &str) {
+        self.type_bytes(format!("{line}\n").as_bytes());
+    }
+
+    /// Writes bytes to its standard input, which need not be text.
+    pub fn type_bytes(&mut self, bytes: &[u8]) {
         let stdin = self.stdin.as_mut().expect("standard input is open");
-        stdin.write_all(format!("{line}\n").as_bytes()).expect("writing to it");
+        stdin.write_all(bytes).expect("writing to it");
     }
 
     /// Ends its standard input.

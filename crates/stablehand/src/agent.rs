@@ -370,6 +370,11 @@ impl Agent {
         }
     }
 
+    /// The dialect that it speaks.
+    pub fn dialect(self) -> Dialect {
+        self.row().dialect
+    }
+
     /// Its hooks, where it has some that we know.
     pub fn hooks(self) -> Option<&'static dyn Hooks> {
         self.row().dialect.hooks()

@@ -100,6 +100,7 @@ impl Gate {
             tool: &tool.name,
             kind: tool.tool_kind,
             input: &tool.input,
+            also: &tool.also,
             arguments,
             cwd,
         }

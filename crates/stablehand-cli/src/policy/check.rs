@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use stablehand::Agent;
 use stablehand::config::agent_names;
 use stablehand::policy_world::FileWorld;
-use stablehand_core::event::{ToolInput, ToolKind};
+use stablehand_core::Dialect;
+use stablehand_core::event::{Tool, ToolInput, ToolKind};
 use stablehand_core::text::safe_json;
-use stablehand_policy::{Action, Call, input_of, kind_of};
+use stablehand_policy::{Action, Call};
 
 /// Say what the policy decides of one call or prompt
 #[derive(Debug, clap::Args)]
@@ -94,12 +95,13 @@ pub(super) fn main(args: &CheckArgs, env: &Env) -> Result<u8, Failure> {
     let decision = if let Some(prompt) = &args.prompt {
         policy.prompt_rules(&args.agent).decide(prompt)
     } else {
-        let (tool, kind, input, arguments) = call(args)?;
+        let (tool, arguments) = call(args)?;
         let call = Call {
             agent: &args.agent,
-            tool: &tool,
-            kind,
-            input: &input,
+            tool: &tool.name,
+            kind: tool.tool_kind,
+            input: &tool.input,
+            also: &tool.also,
             arguments: &arguments,
             cwd: args.cwd.as_deref(),
         };
@@ -122,18 +124,14 @@ pub(super) fn main(args: &CheckArgs, env: &Env) -> Result<u8, Failure> {
     print(&out).map(|_| code)
 }
 
-/// Tool, kind, input and arguments of the call that was described.
-fn call(args: &CheckArgs) -> Result<(String, ToolKind, ToolInput, Value), Failure> {
+/// The call that was described, read as the agent's own calls are, and its arguments.
+fn call(args: &CheckArgs) -> Result<(Tool, Value), Failure> {
     let (usual, kind, input, arguments) = if let Some(command) = &args.command {
         let input = ToolInput::Command { command: command.clone(), cwd: None };
         ("Shell", ToolKind::Execute, Some(input), json!({ "command": command }))
     } else if let Some(path) = &args.path {
-        (
-            "Read",
-            ToolKind::Read,
-            Some(ToolInput::Path { path: path.clone() }),
-            json!({ "path": path }),
-        )
+        let input = ToolInput::Path { path: path.clone() };
+        ("Read", ToolKind::Read, Some(input), json!({ "path": path }))
     } else if let Some(url) = &args.url {
         ("Fetch", ToolKind::Fetch, Some(ToolInput::Url { url: url.clone() }), json!({ "url": url }))
     } else if let Some(name) = &args.mcp {
@@ -146,24 +144,22 @@ fn call(args: &CheckArgs) -> Result<(String, ToolKind, ToolInput, Value), Failur
     } else {
         ("", ToolKind::Other, None, Value::Null)
     };
-    let tool = match &args.tool {
-        Some(tool) => tool.clone(),
+    let name = match &args.tool {
+        Some(tool) => tool,
         None if usual.is_empty() => {
             return Err(Failure::usage("there is no call to judge")
                 .hint("give --tool, --command, --path, --url, --mcp or --prompt"));
         }
-        None => usual.to_owned(),
+        None => usual,
     };
-    let by_name = match &args.tool {
-        // What is given says more than a name that says nothing.
-        Some(name) => match kind_of(name) {
-            ToolKind::Other => kind,
-            by_name => by_name,
-        },
-        None => kind,
-    };
-    let kind = args.kind.unwrap_or(by_name);
     let arguments = args.input.clone().unwrap_or(arguments);
-    let input = input.unwrap_or_else(|| input_of(kind, &arguments));
-    Ok((tool, kind, input, arguments))
+    let dialect = Agent::by_name(&args.agent).map_or(Dialect::Acp, Agent::dialect);
+    let mut tool = dialect.read_call(name, &arguments);
+    // What is given says more than a name that says nothing.
+    if input.is_some() && (args.tool.is_none() || tool.tool_kind == ToolKind::Other) {
+        tool.tool_kind = kind;
+    }
+    tool.tool_kind = args.kind.unwrap_or(tool.tool_kind);
+    tool.input = input.unwrap_or(tool.input);
+    Ok((tool, arguments))
 }

@@ -6,6 +6,7 @@
 mod conformance;
 mod ends;
 mod faces;
+mod frames;
 mod more;
 mod pipelined;
 
@@ -70,6 +71,11 @@ impl<'e> Editor<'e> {
 
     pub(super) fn send(&mut self, frame: &Value) {
         self.running.type_line(&frame.to_string());
+    }
+
+    pub(super) fn send_bytes(&mut self, frame: &[u8]) {
+        self.running.type_bytes(frame);
+        self.running.type_bytes(b"\n");
     }
 
     pub(super) fn begin(&mut self, method: &str, params: impl Into<Value>) -> u64 {

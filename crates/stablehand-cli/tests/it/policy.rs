@@ -277,8 +277,15 @@ fn what_is_allowed_runs_nothing_else_in_a_real_shell() {
         }
         let input = ToolInput::Command { command: command.clone(), cwd: None };
         let (tool, kind, arguments) = ("Shell", ToolKind::Execute, serde_json::Value::Null);
-        let call =
-            Call { agent: "any", tool, kind, input: &input, arguments: &arguments, cwd: None };
+        let call = Call {
+            agent: "any",
+            tool,
+            kind,
+            input: &input,
+            also: &[],
+            arguments: &arguments,
+            cwd: None,
+        };
         if policy.decide(&call, &world).action != Action::Allow {
             continue;
         }

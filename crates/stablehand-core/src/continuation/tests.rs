@@ -30,6 +30,7 @@ fn tool(outcome: Outcome) -> EventKind {
         outcome: Some(outcome),
         output: None,
         output_bytes: None,
+        also: Vec::new(),
         diff: None,
         duration_ms: None,
         digest: 0,

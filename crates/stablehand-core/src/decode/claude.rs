@@ -49,6 +49,7 @@ use transcript::ClaudeTranscript;
 
 pub use speak::ClaudeSpeaker;
 
+pub(super) use calls::call;
 pub(super) use dialect::ClaudeDialect;
 pub(super) use flavor::Flavor;
 pub(super) use table::{Reads, Row, row};

@@ -13,7 +13,8 @@ mod text;
 
 pub(super) use calls::{Calls, tool};
 pub(super) use input::{
-    Given, Reads, Row, cut, digest_of, first, given, mix, row, row_of, says_nothing, todo_status,
+    Given, Reads, Row, call, cut, digest_of, first, given, input_of, mix, row, row_of,
+    says_nothing, todo_status, usual_row,
 };
 pub(super) use name::LineType;
 pub(super) use text::{Ids, OpenText, body, skimmed, skimmed_value};

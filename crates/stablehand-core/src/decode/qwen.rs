@@ -50,7 +50,7 @@ const TABLE: &[Row] = &[
     row("write_file", ToolKind::Edit, Reads::Path),
     row("grep_search", ToolKind::Search, Reads::Query),
     row("search_file_content", ToolKind::Search, Reads::Query),
-    row("glob", ToolKind::Search, Reads::Query),
+    row("glob", ToolKind::Search, Reads::Files),
     row("list_directory", ToolKind::Read, Reads::Path),
     row("read_many_files", ToolKind::Read, Reads::Path),
     row("notebook_edit", ToolKind::Edit, Reads::Path),

@@ -135,6 +135,10 @@ pub struct Tool {
     pub tool_kind: ToolKind,
     /// What it was given.
     pub input: ToolInput,
+    /// What else it was given that a policy judges: further paths, addresses and commands. A query here
+    /// is a pattern of file names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<ToolInput>,
     /// The timeout that the agent declared, in milliseconds; absent where it says nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -338,6 +342,7 @@ impl Tool {
             name: name.into(),
             tool_kind,
             input,
+            also: Vec::new(),
             timeout_ms: None,
             background: false,
             pid: None,

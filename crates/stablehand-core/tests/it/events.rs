@@ -71,6 +71,7 @@ fn tool(input: ToolInput, outcome: Option<Outcome>) -> Tool {
         step: ended.then(text),
         outcome,
         output: ended.then(text),
+        also: Vec::new(),
         output_bytes: ended.then_some(u64::MAX),
         diff: ended.then(text),
         duration_ms: ended.then_some(5),

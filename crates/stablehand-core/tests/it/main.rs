@@ -11,6 +11,7 @@ mod mutation;
 mod recordings;
 mod redact;
 mod replay;
+mod same_call;
 #[cfg(feature = "schema")]
 mod schema;
 mod seek;

@@ -29,7 +29,7 @@ impl World for Linked {
 }
 
 fn call<'a>(tool: &'a str, kind: ToolKind, input: &'a ToolInput) -> Call<'a> {
-    Call { agent: "any", tool, kind, input, arguments: &Value::Null, cwd: None }
+    Call { agent: "any", tool, kind, input, also: &[], arguments: &Value::Null, cwd: None }
 }
 
 fn shell(command: &str) -> ToolInput {

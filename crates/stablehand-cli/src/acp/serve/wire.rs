@@ -12,6 +12,7 @@ use futures_lite::io::BufReader;
 use futures_lite::{AsyncBufReadExt as _, AsyncWriteExt as _, Stream, StreamExt as _, stream};
 use futures_util::Sink;
 use serde_json::Value;
+use stablehand_core::json;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -24,7 +25,8 @@ pub(super) fn stdio(
     impl Stream<Item = io::Result<String>> + Send + 'static,
 > {
     let gate = Arc::new(Gate::default());
-    let incoming = gated(BufReader::new(Unblock::new(io::stdin())).lines(), Arc::clone(&gate));
+    let lines = BufReader::new(Unblock::new(io::stdin())).split(b'\n');
+    let incoming = gated(lines.map(|line| line.map(readable)), Arc::clone(&gate));
     let outgoing = futures_util::sink::unfold(
         Unblock::new(io::stdout()),
         move |mut stdout: Unblock<io::Stdout>, line: String| {
@@ -46,6 +48,22 @@ pub(super) fn stdio(
         },
     );
     Lines::new(outgoing, incoming)
+}
+
+/// What stands for a line that cannot be read with certainty: the library answers it with an error of
+/// the protocol and goes on with the next line.
+const UNREADABLE: &str = "a line that is not UTF-8 or has a member twice";
+
+/// Returns the text of a line. One that is not UTF-8 concerns nobody but itself; one that has a member
+/// twice means one thing to us and may mean another to whoever else reads it.
+fn readable(mut line: Vec<u8>) -> String {
+    if line.last() == Some(&b'\r') {
+        line.pop();
+    }
+    match String::from_utf8(line) {
+        Ok(line) if !json::repeats_a_member(line.as_bytes()) => line,
+        _ => UNREADABLE.to_owned(),
+    }
 }
 
 /// The lines of an editor, of which none is read while an `initialize` waits for its answer.

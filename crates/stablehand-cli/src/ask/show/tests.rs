@@ -34,6 +34,7 @@ fn tool(name: &str, tool_kind: ToolKind, input: ToolInput) -> Tool {
         outcome: None,
         output: None,
         output_bytes: None,
+        also: Vec::new(),
         diff: None,
         duration_ms: None,
         digest: 0,

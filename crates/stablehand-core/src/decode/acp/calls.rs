@@ -335,15 +335,15 @@ impl Call {
         let mut is_news = false;
         let input = wire.input.filter(|input| input.members().next().is_some());
         if let Some(input) = input {
-            let Given { input: read, timeout_ms, background, digest } = given(
+            let Given { input: read, also, timeout_ms, background, digest } = given(
                 &tool.name,
                 row("", tool.tool_kind, reads(tool.tool_kind, input)),
                 Some(input),
             );
-            let read = with_argv(read, input);
             if !says_nothing(&read) {
                 is_news = std::mem::take(&mut self.is_guessed);
                 tool.input = read;
+                tool.also = also;
             }
             tool.timeout_ms = timeout_ms.or(tool.timeout_ms);
             tool.background |= background;
@@ -472,20 +472,6 @@ fn reads(kind: ToolKind, input: Value<'_>) -> Reads {
         ToolKind::Fetch => Reads::Url,
         _ => Reads::Anything,
     }
-}
-
-/// A command that is given word by word: the script of a shell is the command.
-fn with_argv(read: ToolInput, input: Value<'_>) -> ToolInput {
-    let ToolInput::Command { cwd, .. } = &read else { return read };
-    let Some(list) = input.get("command").filter(|it| it.raw().first() == Some(&b'[')) else {
-        return read;
-    };
-    let words: Vec<String> = list.elements().filter_map(Value::string).collect();
-    let command = match words.as_slice() {
-        [_, flag, script] if flag == "-lc" || flag == "-c" => script.clone(),
-        words => words.join(" "),
-    };
-    ToolInput::Command { command, cwd: cwd.clone() }
 }
 
 /// What a tool is called that has no name: its kind, or how its title begins.

@@ -86,6 +86,10 @@ impl AcpRequest {
         let Some(method) = envelope.method else { return nothing(AcpQuestion::None) };
         let id = envelope.id.filter(|id| id.get() != "null").map(ToOwned::to_owned);
         let params = envelope.params.map_or("{}", RawValue::get);
+        if !is_certain(&method, id.as_deref(), params) || json::repeats_a_member(line.bytes) {
+            let method = method.into_owned();
+            return AcpRequest { method, id, ..nothing(AcpQuestion::Unreadable) };
+        }
         let (question, arguments, cwd, options) = match method.as_ref() {
             "session/request_permission" => {
                 let kind = Kind::permission(Value::new(params.as_bytes()));
@@ -175,6 +179,44 @@ fn beginning(line: &Line<'_>) -> AcpQuestion {
         AcpQuestion::None
     } else {
         AcpQuestion::Unreadable
+    }
+}
+
+/// Returns true if a request has the form that the protocol gives it, as far as rules are about it. A
+/// client may make something else of another form than we would.
+fn is_certain(method: &str, id: Option<&RawValue>, params: &str) -> bool {
+    use serde_json::Value as Json;
+    let judged = ["session/request_permission", "fs/read_text_file", "fs/write_text_file"];
+    if !judged.contains(&method) && method != "terminal/create" {
+        return true;
+    }
+    let id = id.map_or(Some(Json::Null), |id| serde_json::from_str(id.get()).ok());
+    if !matches!(id, Some(Json::Null | Json::String(_) | Json::Number(_))) {
+        return false;
+    }
+    let Ok(Json::Object(params)) = serde_json::from_str::<Json>(params) else { return false };
+    let is_text = |key: &str| params.get(key).is_some_and(Json::is_string);
+    let absent = |key: &str| params.get(key).is_none_or(Json::is_null);
+    let is_list = |key: &str, fits: fn(&Json) -> bool| match params.get(key) {
+        Some(Json::Array(list)) => list.iter().all(fits),
+        _ => false,
+    };
+    let names = |it: &Json| it.get("name").is_some_and(Json::is_string);
+    match method {
+        "session/request_permission" => {
+            params.get("toolCall").is_some_and(Json::is_object)
+                && is_list("options", |it| it.get("optionId").is_some_and(Json::is_string))
+        }
+        "terminal/create" => {
+            is_text("command")
+                && (absent("cwd") || is_text("cwd"))
+                && (absent("args") || is_list("args", Json::is_string))
+                && (absent("env") || is_list("env", Json::is_object))
+                && params.get("env").and_then(Json::as_array).is_none_or(|list| {
+                    list.iter().all(|it| names(it) && it.get("value").is_some_and(Json::is_string))
+                })
+        }
+        _ => is_text("path"),
     }
 }
 

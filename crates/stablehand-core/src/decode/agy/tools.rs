@@ -2,11 +2,11 @@
 
 use super::super::Depth;
 use super::super::kit::{self, Reads, Row, cut, digest_of, first, mix, row, row_of};
-use crate::event::{Outcome, Tool, ToolInput, ToolKind};
+use crate::event::{Outcome, Tool, ToolKind};
 use crate::json::Value;
 
 /// The frequent ones first.
-const TABLE: &[Row] = &[
+pub(super) const TABLE: &[Row] = &[
     row("run_command", ToolKind::Execute, Reads::Command),
     row("view_file", ToolKind::Read, Reads::Path),
     row("write_to_file", ToolKind::Edit, Reads::Path),
@@ -14,55 +14,23 @@ const TABLE: &[Row] = &[
     row("multi_replace_file_content", ToolKind::Edit, Reads::Path),
     row("list_dir", ToolKind::Read, Reads::Path),
     row("grep_search", ToolKind::Search, Reads::Query),
-    row("find_by_name", ToolKind::Search, Reads::Query),
+    row("find_by_name", ToolKind::Search, Reads::Files),
     row("command_status", ToolKind::Read, Reads::Words(&["CommandId"])),
     row("send_command_input", ToolKind::Execute, Reads::Words(&["Input", "CommandId"])),
     row("read_url_content", ToolKind::Fetch, Reads::Url),
     row("search_web", ToolKind::Fetch, Reads::Query),
-    row("call_mcp_tool", ToolKind::Other, Reads::Words(&["ToolName"])),
+    row("call_mcp_tool", ToolKind::Other, Reads::Mcp),
     row(SUBAGENT, ToolKind::Think, Reads::Agent),
 ];
 
 /// How a step that is a subagent is named.
 pub(super) const SUBAGENT: &str = "subagent";
 
-const COMMANDS: &[&str] = &["CommandLine", "Command", "command"];
-const FOLDERS: &[&str] = &["Cwd", "cwd"];
-const PATHS: &[&str] =
-    &["AbsolutePath", "TargetFile", "DirectoryPath", "File", "Path", "file_path", "path"];
-const QUERIES: &[&str] = &["Query", "Pattern", "query", "pattern"];
-const PLACES: &[&str] = &["SearchPath", "SearchDirectory", "path"];
-const URLS: &[&str] = &["Url", "url"];
-const TASKS: &[&str] = &["Task", "TaskName", "Description", "Prompt", "description", "prompt"];
-
 /// A call that begins.
 pub(super) fn begin(call: String, name: &str, info: Option<Value<'_>>) -> Tool {
     let row = row_of(TABLE, name).unwrap_or(Row::UNKNOWN);
     let args = info.and_then(|info| info.get("parameters")).unwrap_or(Value::new(b"{}"));
-    let mut given = kit::given(name, row, Some(args));
-    match row.reads {
-        Reads::Command => {
-            let command = first(args, COMMANDS).unwrap_or_default();
-            given.input = ToolInput::Command { command, cwd: first(args, FOLDERS) };
-        }
-        Reads::Path => {
-            given.input = ToolInput::Path { path: first(args, PATHS).unwrap_or_default() };
-        }
-        Reads::Query => {
-            let query = first(args, QUERIES).unwrap_or_default();
-            given.input = ToolInput::Query { query, path: first(args, PLACES) };
-        }
-        Reads::Url => given.input = ToolInput::Url { url: first(args, URLS).unwrap_or_default() },
-        Reads::Agent => {
-            let description = first(args, TASKS).map(cut).unwrap_or_default();
-            given.input = ToolInput::SubAgent { description };
-        }
-        _ if name == "call_mcp_tool" => {
-            let said = |key: &str| first(args, &[key]).unwrap_or_default();
-            given.input = ToolInput::Mcp { server: said("ServerName"), tool: said("ToolName") };
-        }
-        _ => {}
-    }
+    let given = kit::given(name, row, Some(args));
     kit::tool(call, name, row, given)
 }
 

@@ -194,6 +194,12 @@ fn unseen(id: String, item: ItemId) -> Open {
     Open { item, tool: Box::new(tool), asked: None, denied: None }
 }
 
+/// Reads a call by the tool's name and what it is given.
+pub(in crate::decode) fn call(table: &[super::Row], name: &str, args: Value<'_>) -> Tool {
+    let given = tools::given(table, name, Some(args));
+    tool_of(CallId(String::new()), name.to_owned(), given, None)
+}
+
 /// A call as it begins.
 pub(super) fn tool_of(call: CallId, name: String, given: Given, step: Option<Value<'_>>) -> Tool {
     Tool {
@@ -201,6 +207,7 @@ pub(super) fn tool_of(call: CallId, name: String, given: Given, step: Option<Val
         name,
         tool_kind: given.kind,
         input: given.input,
+        also: given.also,
         timeout_ms: given.timeout_ms,
         background: given.background,
         pid: None,

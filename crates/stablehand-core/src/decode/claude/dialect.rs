@@ -1,9 +1,13 @@
 //! Claude Code's row in the table of dialects.
 
+use super::calls;
+use super::table::TABLE;
 use super::transcript::FILES;
 use super::{ClaudeDecoder, ClaudeHooks, ClaudeSpeaker, ClaudeTranscript};
 use crate::decode::{Beside, Decode, DialectRow, TranscriptDecode, TranscriptFiles, restored};
+use crate::event::Tool;
 use crate::hook::{HookAnswers, Hooks};
+use crate::json::Value;
 use crate::speak::{Opening, Speak};
 use serde_json::value::RawValue;
 
@@ -18,6 +22,10 @@ impl DialectRow for ClaudeDialect {
 
     fn decoder() -> Box<dyn Decode> {
         Box::new(ClaudeDecoder::default())
+    }
+
+    fn call(name: &str, args: Value<'_>) -> Tool {
+        calls::call(TABLE, name, args)
     }
 
     fn restore(state: &RawValue) -> Option<Box<dyn Decode>> {

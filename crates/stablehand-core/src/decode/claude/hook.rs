@@ -5,19 +5,17 @@
 //! only what it does not tell is an item here.
 
 use super::super::kit::hook::{
-    ONLY_CHANGED, blocked, is_true, notice, number, other, said, seen, session, short, shown,
-    string, text, unpacked,
+    ONLY_CHANGED, blocked, is_true, notice, number, other, said, session, short, shown, string,
+    text, unpacked,
 };
 use super::super::kit::{cut, diff};
 use super::flavor::CLAUDE;
-use super::table::TABLE;
-use super::tools;
+use crate::Dialect;
 use crate::event::{ItemBody, Outcome, Tool, ToolKind};
 use crate::hook::{
     AgentMoment, Answered, Heard, HookAnswers, HookEvent, Hooks, Reply, Role, Stopping,
 };
 use crate::id::CallId;
-use crate::json;
 use serde_json::{Value, json};
 
 /// The hooks of Claude Code.
@@ -223,25 +221,9 @@ fn specific(output: &Value) -> Answered {
 /// Writes down the call that a payload is about.
 fn hear(name: &str, payload: &Value, heard: &mut Heard) {
     let arguments = unpacked(payload.get("tool_input"));
-    // Whatever `serde_json` writes can be read again.
-    let bytes = arguments.to_string();
-    let given = tools::given(TABLE, name, Some(json::Value::new(bytes.as_bytes())));
-    let mut tool = Box::new(Tool {
-        call: CallId(string(payload, "tool_use_id").unwrap_or_default()),
-        name: name.to_owned(),
-        tool_kind: given.kind,
-        input: seen(given.input),
-        timeout_ms: given.timeout_ms,
-        background: given.background,
-        pid: None,
-        step: None,
-        outcome: None,
-        output: None,
-        output_bytes: None,
-        diff: None,
-        duration_ms: number(payload, "duration_ms"),
-        digest: given.digest,
-    });
+    let mut tool = Box::new(Dialect::Claude.read_call(name, &arguments));
+    tool.call = CallId(string(payload, "tool_use_id").unwrap_or_default());
+    tool.duration_ms = number(payload, "duration_ms");
     tool.diff = diff::proposed(&tool, &arguments);
     heard.cwd = string(payload, "cwd");
     heard.arguments = arguments;

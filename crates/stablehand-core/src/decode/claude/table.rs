@@ -3,43 +3,8 @@
 //! A name that is not in an agent's table is still a tool, of kind *other*, read by the usual names
 //! of fields; `mcp__server__tool` is a tool of a server, whatever the table says.
 
+pub(in crate::decode) use super::super::kit::{Reads, Row, row};
 use crate::event::ToolKind;
-
-/// How the input of a tool is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::decode) enum Reads {
-    Command,
-    Path,
-    Query,
-    Url,
-    Agent,
-    Todos,
-    /// The first of these that is there, as a few words.
-    Words(&'static [&'static str]),
-    /// Whatever is there.
-    Anything,
-}
-
-/// One kind of tool.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::decode) struct Row {
-    pub(super) name: &'static str,
-    pub(super) kind: ToolKind,
-    pub(super) reads: Reads,
-}
-
-/// A row.
-pub(in crate::decode) const fn row(name: &'static str, kind: ToolKind, reads: Reads) -> Row {
-    Row { name, kind, reads }
-}
-
-/// A tool that is in no table.
-const UNKNOWN: Row = row("", ToolKind::Other, Reads::Anything);
-
-/// The row of a tool.
-pub(super) fn row_of(table: &[Row], name: &str) -> Row {
-    table.iter().find(|row| row.name == name).copied().unwrap_or(UNKNOWN)
-}
 
 /// Tools of all versions up to 2.1; the frequent ones first.
 pub(super) const TABLE: &[Row] = &[
@@ -48,7 +13,7 @@ pub(super) const TABLE: &[Row] = &[
     row("Edit", ToolKind::Edit, Reads::Path),
     row("Write", ToolKind::Edit, Reads::Path),
     row("Grep", ToolKind::Search, Reads::Query),
-    row("Glob", ToolKind::Search, Reads::Query),
+    row("Glob", ToolKind::Search, Reads::Files),
     row("Task", ToolKind::Think, Reads::Agent),
     row("Agent", ToolKind::Think, Reads::Agent),
     row("TodoWrite", ToolKind::Think, Reads::Todos),

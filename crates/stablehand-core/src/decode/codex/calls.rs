@@ -162,6 +162,7 @@ fn tool_of(wire: &Wire<'_>, item: ItemId) -> Tool {
         name: given.name,
         tool_kind: given.kind,
         input: given.input,
+        also: given.also,
         timeout_ms: given.timeout_ms,
         background: false,
         pid: None,

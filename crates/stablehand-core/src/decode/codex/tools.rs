@@ -21,6 +21,7 @@ pub(super) struct Given {
     pub(super) name: String,
     pub(super) kind: ToolKind,
     pub(super) input: ToolInput,
+    pub(super) also: Vec<ToolInput>,
     pub(super) timeout_ms: Option<u64>,
     /// Of the name and of everything that stays the same when the call is made again.
     pub(super) digest: u64,
@@ -62,6 +63,11 @@ pub(super) fn given(wire: &Wire<'_>) -> Given {
             (tool().unwrap_or_else(word), ToolKind::Other, ToolInput::Other { summary })
         }
     };
+    let mut also = Vec::new();
+    if wire.kind == Kind::Patch {
+        let others = changes(wire).into_iter().skip(1);
+        also.extend(others.map(|change| ToolInput::Path { path: change.path }));
+    }
     let lasts = wire.duration.filter(|_| wire.kind == Kind::Sleep);
     let given = [
         wire.command,
@@ -76,7 +82,7 @@ pub(super) fn given(wire: &Wire<'_>) -> Given {
         lasts,
     ];
     let digest = with(digest64(name.as_bytes()), &given);
-    Given { name, kind, input, timeout_ms: lasts.and_then(Value::u64), digest }
+    Given { name, kind, input, also, timeout_ms: lasts.and_then(Value::u64), digest }
 }
 
 fn command(wire: &Wire<'_>) -> ToolInput {

@@ -1,7 +1,11 @@
 //! Copilot CLI's row in the table of dialects.
 
+use super::super::kit;
 use super::CopilotDecoder;
+use super::tools::TABLE;
 use crate::decode::{Decode, DialectRow, restored};
+use crate::event::Tool;
+use crate::json::Value;
 use serde_json::value::RawValue;
 
 /// `copilot --output-format json`.
@@ -12,6 +16,10 @@ impl DialectRow for CopilotDialect {
 
     fn decoder() -> Box<dyn Decode> {
         Box::new(CopilotDecoder::default())
+    }
+
+    fn call(name: &str, args: Value<'_>) -> Tool {
+        kit::call(TABLE, name, args)
     }
 
     fn restore(state: &RawValue) -> Option<Box<dyn Decode>> {

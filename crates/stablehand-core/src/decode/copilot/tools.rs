@@ -2,12 +2,12 @@
 
 use super::super::Depth;
 use super::super::kit::{self, Reads, Row, cut, digest_of, mix, row, row_of};
-use crate::event::{EventKind, Outcome, Tool, ToolInput, ToolKind};
+use crate::event::{EventKind, Outcome, Tool, ToolKind};
 use crate::id::CallId;
 use crate::json::Value;
 
 /// The frequent ones first.
-const TABLE: &[Row] = &[
+pub(super) const TABLE: &[Row] = &[
     row("bash", ToolKind::Execute, Reads::Command),
     row("powershell", ToolKind::Execute, Reads::Command),
     row("shell", ToolKind::Execute, Reads::Command),
@@ -18,7 +18,7 @@ const TABLE: &[Row] = &[
     row("apply_patch", ToolKind::Edit, Reads::Words(&["patch", "input"])),
     row("grep", ToolKind::Search, Reads::Query),
     row("rg", ToolKind::Search, Reads::Query),
-    row("glob", ToolKind::Search, Reads::Query),
+    row("glob", ToolKind::Search, Reads::Files),
     row("web_fetch", ToolKind::Fetch, Reads::Url),
     row("web_search", ToolKind::Fetch, Reads::Query),
     row("task", ToolKind::Think, Reads::Agent),
@@ -70,7 +70,7 @@ pub(super) fn begin(data: Value<'_>) -> Option<Tool> {
     given.timeout_ms = None;
     if let Some(server) = server.and_then(Value::string) {
         let tool = mcp_tool.and_then(Value::string).unwrap_or_else(|| name.clone().into_owned());
-        given.input = ToolInput::Mcp { server, tool };
+        given.is_mcp(server, tool);
     }
     let mut tool = kit::tool(call, &name, row, given);
     tool.step = step.and_then(Value::string);

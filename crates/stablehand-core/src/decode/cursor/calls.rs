@@ -87,6 +87,7 @@ impl Calls {
             if says_nothing(&tool.input) {
                 let given = call.input();
                 tool.input = given.input;
+                tool.also = given.also;
                 tool.timeout_ms = tool.timeout_ms.or(given.timeout_ms);
                 tool.digest = given.digest;
                 if tool.name.is_empty() {
@@ -158,6 +159,7 @@ fn tool_of(
         name: call.name.clone().into_owned(),
         tool_kind: call.row.kind,
         input: given.input,
+        also: given.also,
         timeout_ms: given.timeout_ms,
         background: given.background,
         pid: None,

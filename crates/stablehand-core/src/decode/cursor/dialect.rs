@@ -1,8 +1,11 @@
 //! Cursor's row in the table of dialects.
 
+use super::tools::call;
 use super::{CursorDecoder, CursorHooks};
 use crate::decode::{Decode, DialectRow, restored};
+use crate::event::Tool;
 use crate::hook::{HookAnswers, Hooks};
+use crate::json::Value;
 use serde_json::value::RawValue;
 
 /// `cursor-agent --output-format stream-json`.
@@ -15,6 +18,10 @@ impl DialectRow for CursorDialect {
 
     fn decoder() -> Box<dyn Decode> {
         Box::new(CursorDecoder::default())
+    }
+
+    fn call(name: &str, args: Value<'_>) -> Tool {
+        call(name, args)
     }
 
     fn restore(state: &RawValue) -> Option<Box<dyn Decode>> {

@@ -5,18 +5,16 @@
 //! What a hook is asked for is said in [`crate::hook`].
 
 use super::super::kit::hook::{
-    ONLY_CHANGED, blocked, is_true, notice, number, other, said, seen, session, short, shown,
-    string, text, unpacked,
+    ONLY_CHANGED, blocked, is_true, notice, number, other, said, session, short, shown, string,
+    text, unpacked,
 };
 use super::super::kit::{cut, diff};
-use super::table::{Reads, Row, row_of};
-use super::tools::read_args;
-use crate::event::{ItemBody, Outcome, Tool, ToolInput, ToolKind};
+use crate::Dialect;
+use crate::event::{ItemBody, Outcome, Tool, ToolInput};
 use crate::hook::{
     AgentMoment, Answered, Heard, HookAnswers, HookEvent, Hooks, Reply, Role, Stopping,
 };
 use crate::id::CallId;
-use crate::json;
 use serde_json::{Map, Value, json};
 
 /// Cursor drops a context that is longer than this, all of it; it counts as JavaScript does.
@@ -223,67 +221,19 @@ fn fitting(context: &str) -> String {
 
 /// Writes down the call that a payload is about.
 fn hear(name: &str, arguments: Value, payload: &Value, heard: &mut Heard) {
-    let row = row_by(name);
-    // Whatever `serde_json` writes can be read again.
-    let bytes = arguments.to_string();
-    let given = read_args(name, row, json::Value::new(bytes.as_bytes()));
-    let input = match name.strip_prefix("MCP:") {
-        Some(tool) => ToolInput::Mcp {
-            server: string(payload, "mcp_server_name").unwrap_or_default(),
-            tool: tool.to_owned(),
-        },
-        None => seen(given.input),
-    };
+    let mut tool = Box::new(Dialect::Cursor.read_call(name, &arguments));
+    if let (ToolInput::Mcp { server, .. }, true) = (&mut tool.input, name.starts_with("MCP:")) {
+        *server = string(payload, "mcp_server_name").unwrap_or_default();
+    }
     let call = ["tool_use_id", "tool_call_id"].iter().find_map(|key| string(payload, key));
-    let mut tool = Box::new(Tool {
-        call: CallId(call.unwrap_or_default()),
-        name: name.to_owned(),
-        tool_kind: row.kind,
-        input,
-        timeout_ms: given.timeout_ms,
-        background: given.background,
-        pid: None,
-        step: None,
-        outcome: None,
-        output: None,
-        output_bytes: None,
-        diff: None,
-        duration_ms: number(payload, "duration"),
-        digest: given.digest,
-    });
+    tool.call = CallId(call.unwrap_or_default());
+    tool.duration_ms = number(payload, "duration");
     tool.diff = diff::proposed(&tool, &arguments);
     let root = payload.get("workspace_roots").and_then(|roots| roots.get(0));
     let root = root.and_then(Value::as_str).map(str::to_owned);
     heard.cwd = string(payload, "cwd").or(root);
     heard.arguments = arguments;
     heard.tool = Some(tool);
-}
-
-/// The row of a tool by the name that hooks have for it.
-fn row_by(name: &str) -> Row {
-    let known = match name {
-        "StrReplace" | "MultiEdit" | "EditNotebook" => "editToolCall",
-        // Which files it changes stands in its text only.
-        "ApplyPatch" => {
-            let reads = Reads::Words(&["patch", "input"]);
-            return Row { name: "", kind: ToolKind::Edit, reads };
-        }
-        "TodoWrite" => "updateTodosToolCall",
-        "LS" | "List" => "lsToolCall",
-        "SemanticSearch" => "semSearchToolCall",
-        "TabRead" => "readToolCall",
-        "TabWrite" => "writeToolCall",
-        "Bash" => "shellToolCall",
-        _ if name.starts_with("MCP:") => "mcpToolCall",
-        _ => {
-            let mut letters = name.chars();
-            let first = letters.next().map(|first| first.to_ascii_lowercase());
-            let known: String =
-                first.into_iter().chain(letters).chain("ToolCall".chars()).collect();
-            return row_of(known.as_bytes());
-        }
-    };
-    row_of(known.as_bytes())
 }
 
 /// A tool's own name; some versions put `MCP:` before it here too.

@@ -3,44 +3,8 @@
 //! Every name of the protocol (SDK 1.0.32) and the ones that older versions documented. A name that
 //! is not here is still a tool, of kind *other*, read by the usual names of fields.
 
+use super::super::kit::{Reads, Row, row};
 use crate::event::ToolKind;
-
-/// How the input of a tool is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reads {
-    Command,
-    Path,
-    Query,
-    Url,
-    Mcp,
-    Agent,
-    Todos,
-    /// The first of these that is there, as a few words.
-    Words(&'static [&'static str]),
-    /// Whatever is there.
-    Anything,
-}
-
-/// One kind of tool.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
-    pub(super) name: &'static str,
-    pub(super) kind: ToolKind,
-    pub(super) reads: Reads,
-}
-
-impl Default for Row {
-    fn default() -> Self {
-        UNKNOWN
-    }
-}
-
-const fn row(name: &'static str, kind: ToolKind, reads: Reads) -> Row {
-    Row { name, kind, reads }
-}
-
-/// A tool that is not in the table.
-const UNKNOWN: Row = row("", ToolKind::Other, Reads::Anything);
 
 /// The frequent ones first; the rest in the protocol's order.
 pub(super) const TABLE: &[Row] = &[
@@ -48,7 +12,7 @@ pub(super) const TABLE: &[Row] = &[
     row("readToolCall", ToolKind::Read, Reads::Path),
     row("editToolCall", ToolKind::Edit, Reads::Path),
     row("grepToolCall", ToolKind::Search, Reads::Query),
-    row("globToolCall", ToolKind::Search, Reads::Query),
+    row("globToolCall", ToolKind::Search, Reads::Files),
     row("deleteToolCall", ToolKind::Delete, Reads::Path),
     row("updateTodosToolCall", ToolKind::Think, Reads::Todos),
     row("readTodosToolCall", ToolKind::Read, Reads::Words(&["statusFilter"])),
@@ -98,7 +62,7 @@ pub(super) const TABLE: &[Row] = &[
     row("piEditToolCall", ToolKind::Edit, Reads::Path),
     row("piWriteToolCall", ToolKind::Edit, Reads::Path),
     row("piGrepToolCall", ToolKind::Search, Reads::Query),
-    row("piFindToolCall", ToolKind::Search, Reads::Query),
+    row("piFindToolCall", ToolKind::Search, Reads::Files),
     row("piLsToolCall", ToolKind::Read, Reads::Path),
     row("connectScmToolCall", ToolKind::Other, Reads::Anything),
     row("searchConversationsToolCall", ToolKind::Search, Reads::Query),
@@ -127,7 +91,7 @@ pub(super) const TABLE: &[Row] = &[
     row("list_dir", ToolKind::Read, Reads::Path),
     row("run_terminal_cmd", ToolKind::Execute, Reads::Command),
     row("grep_search", ToolKind::Search, Reads::Query),
-    row("file_search", ToolKind::Search, Reads::Query),
+    row("file_search", ToolKind::Search, Reads::Files),
     row("codebase_search", ToolKind::Search, Reads::Query),
     row("web_search", ToolKind::Fetch, Reads::Query),
     row("todo_write", ToolKind::Think, Reads::Todos),
@@ -135,5 +99,29 @@ pub(super) const TABLE: &[Row] = &[
 
 /// The row of a tool.
 pub(super) fn row_of(name: &[u8]) -> Row {
-    TABLE.iter().find(|row| row.name.as_bytes() == name).copied().unwrap_or(UNKNOWN)
+    TABLE.iter().find(|row| row.name.as_bytes() == name).copied().unwrap_or_default()
+}
+
+/// The row of a tool by the name that hooks have for it, or else by that of the stream.
+pub(super) fn row_by(name: &str) -> Row {
+    let known = match name {
+        "StrReplace" | "MultiEdit" | "EditNotebook" => "editToolCall",
+        // Which files it changes stands in its text only.
+        "ApplyPatch" => return row("", ToolKind::Edit, Reads::Words(&["patch", "input"])),
+        "TodoWrite" => "updateTodosToolCall",
+        "LS" | "List" => "lsToolCall",
+        "SemanticSearch" => "semSearchToolCall",
+        "TabRead" => "readToolCall",
+        "TabWrite" => "writeToolCall",
+        "Bash" => "shellToolCall",
+        _ if name.starts_with("MCP:") => "mcpToolCall",
+        _ => {
+            let mut letters = name.chars();
+            let first = letters.next().map(|first| first.to_ascii_lowercase());
+            let long: String = first.into_iter().chain(letters).chain("ToolCall".chars()).collect();
+            let found = TABLE.iter().find(|row| row.name == long || row.name == name);
+            return found.copied().unwrap_or_default();
+        }
+    };
+    row_of(known.as_bytes())
 }

@@ -3,36 +3,14 @@
 //! A tool call is an object whose one key that ends in `ToolCall` names the tool; other keys may
 //! stand before or behind it. Which tool is of which kind is in `table`; how they end in `outcome`.
 
+use super::super::kit::{self, Given, Row, input_of};
 pub(super) use super::super::kit::{first, mix, todo_status};
 use super::outcome::Ending;
-use super::table::{Reads, Row, row_of};
-use crate::event::{Todo, ToolInput};
+use super::table::{row_by, row_of};
+use crate::event::{Todo, Tool, ToolInput};
 use crate::id::digest64;
 use crate::json::{self, Members, Scan, Value};
-use crate::text::excerpt;
 use std::borrow::Cow;
-
-const COMMANDS: &[&str] = &["command", "cmd"];
-const FOLDERS: &[&str] = &["workingDirectory", "working_directory", "cwd"];
-const PATHS: &[&str] = &[
-    "path",
-    "filePath",
-    "file_path",
-    "target_file",
-    "targetFile",
-    "targetDirectory",
-    "target_directory",
-    "directory",
-    "canvasPath",
-];
-const QUERIES: &[&str] =
-    &["pattern", "globPattern", "glob_pattern", "query", "searchTerm", "search_term", "regex"];
-const PLACES: &[&str] =
-    &["path", "targetDirectory", "targetDirectories", "target_directory", "directory"];
-const URLS: &[&str] = &["url", "uri"];
-
-/// The most that a summary in words is long.
-const SUMMARY: usize = 200;
 
 /// A tool call as it stands on the line.
 #[derive(Debug, Default)]
@@ -160,16 +138,6 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What a tool was given.
-#[derive(Debug)]
-pub(super) struct Given {
-    pub(super) input: ToolInput,
-    pub(super) timeout_ms: Option<u64>,
-    pub(super) background: bool,
-    /// Of the name and of everything that stays the same when the call is made again.
-    pub(super) digest: u64,
-}
-
 /// Whether a member says when, where or under which number something ran, rather than what: it
 /// differs from call to call and has no part in a digest.
 pub(super) fn is_volatile(key: &[u8]) -> bool {
@@ -217,22 +185,25 @@ pub(super) fn with_member(digest: u64, key: &[u8], value: Value<'_>, budget: &mu
 /// as long is taken for the same.
 pub(super) const DIGEST_BUDGET: usize = 1 << 10;
 
+/// Reads a call by the tool's name in the stream or in hooks.
+pub(super) fn call(name: &str, args: Value<'_>) -> Tool {
+    let row = row_by(name);
+    kit::tool(String::new(), name, row, read_args(name, row, args))
+}
+
 /// Reads what the tool of that row was given.
 pub(super) fn read_args(name: &str, row: Row, args: Value<'_>) -> Given {
     let mut given = Given {
         input: ToolInput::Other { summary: String::new() },
+        also: Vec::new(),
         timeout_ms: None,
         background: false,
         digest: digest64(name.as_bytes()),
     };
     let mut budget = DIGEST_BUDGET;
-    let mut command = None;
-    let mut folder = None;
     let is_command = row.name == "shellToolCall";
     for (key, value) in args.members() {
         match key {
-            b"command" => command = Some(value),
-            b"workingDirectory" | b"working_directory" => folder = Some(value),
             // Of the unit of other tools' `timeout` nothing is known.
             b"timeout" if is_command => given.timeout_ms = value.u64(),
             b"timeoutMs" | b"blockUntilMs" => given.timeout_ms = value.u64(),
@@ -247,13 +218,11 @@ pub(super) fn read_args(name: &str, row: Row, args: Value<'_>) -> Given {
         }
     }
     given.timeout_ms = given.timeout_ms.filter(|ms| *ms > 0);
-    given.input = match (row.reads, command) {
-        (Reads::Command, Some(command)) => ToolInput::Command {
-            command: command.string().unwrap_or_default(),
-            cwd: folder.and_then(Value::string).filter(|cwd| !cwd.is_empty()),
-        },
-        (reads, _) => input_of(reads, args),
-    };
+    if let Some(tool) = name.strip_prefix("MCP:") {
+        given.input = ToolInput::Mcp { server: String::new(), tool: tool.to_owned() };
+    } else {
+        (given.input, given.also) = input_of(row, args);
+    }
     if let ToolInput::Todos { todos } = &given.input {
         for todo in todos {
             let state = todo.status as u64;
@@ -261,74 +230,6 @@ pub(super) fn read_args(name: &str, row: Row, args: Value<'_>) -> Given {
         }
     }
     given
-}
-
-fn input_of(reads: Reads, args: Value<'_>) -> ToolInput {
-    match reads {
-        Reads::Command => ToolInput::Command {
-            command: first(args, COMMANDS).unwrap_or_default(),
-            cwd: first(args, FOLDERS),
-        },
-        Reads::Path => ToolInput::Path { path: first(args, PATHS).unwrap_or_default() },
-        Reads::Query => ToolInput::Query {
-            query: first(args, QUERIES).unwrap_or_default(),
-            path: first(args, PLACES),
-        },
-        Reads::Url => ToolInput::Url { url: first(args, URLS).unwrap_or_default() },
-        Reads::Mcp => mcp(args),
-        Reads::Agent => ToolInput::SubAgent {
-            description: first(args, &["description", "name", "prompt"]).unwrap_or_default(),
-        },
-        Reads::Todos => {
-            ToolInput::Todos { todos: args.get("todos").map(todos).unwrap_or_default() }
-        }
-        Reads::Words(keys) => ToolInput::Other {
-            summary: first(args, keys)
-                .map(|words| excerpt(words.as_bytes(), SUMMARY))
-                .unwrap_or_default(),
-        },
-        Reads::Anything => anything(args),
-    }
-}
-
-/// A tool that is not in the table, or whose fields are not published.
-fn anything(args: Value<'_>) -> ToolInput {
-    if let Some(words) = args.string() {
-        return ToolInput::Other { summary: excerpt(words.as_bytes(), SUMMARY) };
-    }
-    if let Some(command) = first(args, COMMANDS) {
-        let cwd = first(args, FOLDERS);
-        return ToolInput::Command { command, cwd };
-    }
-    if let Some(url) = first(args, &["url"]) {
-        return ToolInput::Url { url };
-    }
-    if let Some(path) = first(args, PATHS) {
-        return ToolInput::Path { path };
-    }
-    if let Some(query) = first(args, QUERIES) {
-        return ToolInput::Query { query, path: None };
-    }
-    let words = args
-        .members()
-        .filter(|(key, _)| !is_volatile(key))
-        .find_map(|(_, value)| value.string().filter(|text| !text.is_empty()));
-    ToolInput::Other {
-        summary: words.map(|words| excerpt(words.as_bytes(), SUMMARY)).unwrap_or_default(),
-    }
-}
-
-fn mcp(args: Value<'_>) -> ToolInput {
-    let server = first(args, &["serverIdentifier", "providerIdentifier", "server"]);
-    let server = server.unwrap_or_default();
-    let tool = first(args, &["toolName", "uri"]).or_else(|| {
-        // `<server>-<tool>`
-        let name = first(args, &["name"])?;
-        let rest = name.strip_prefix(server.as_str());
-        let rest = rest.and_then(|rest| rest.strip_prefix('-'));
-        Some(rest.unwrap_or(&name).to_owned())
-    });
-    ToolInput::Mcp { server, tool: tool.unwrap_or_default() }
 }
 
 /// The entries of a list of things to do.

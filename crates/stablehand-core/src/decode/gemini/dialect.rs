@@ -1,9 +1,12 @@
 //! Gemini CLI's row in the table of dialects.
 
+use super::tools;
 use super::transcript::FILES;
 use super::{GeminiDecoder, GeminiHooks, GeminiTranscript};
 use crate::decode::{Beside, Decode, DialectRow, TranscriptDecode, TranscriptFiles, restored};
+use crate::event::Tool;
 use crate::hook::{HookAnswers, Hooks};
+use crate::json::Value;
 use serde_json::value::RawValue;
 
 /// `gemini --output-format stream-json`.
@@ -16,6 +19,10 @@ impl DialectRow for GeminiDialect {
 
     fn decoder() -> Box<dyn Decode> {
         Box::new(GeminiDecoder::default())
+    }
+
+    fn call(name: &str, args: Value<'_>) -> Tool {
+        tools::call(String::new(), name, Some(args))
     }
 
     fn restore(state: &RawValue) -> Option<Box<dyn Decode>> {

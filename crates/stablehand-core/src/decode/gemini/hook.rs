@@ -5,12 +5,12 @@
 
 use super::super::kit::diff;
 use super::super::kit::hook::{
-    ONLY_CHANGED, blocked, is_true, notice, said, seen, session, shown, string, text, unpacked,
+    ONLY_CHANGED, blocked, is_true, notice, said, session, shown, string, text, unpacked,
 };
-use super::{outcome, tools};
+use super::outcome;
+use crate::Dialect;
 use crate::event::{Tool, ToolInput};
 use crate::hook::{Answered, Heard, HookAnswers, HookEvent, Hooks, Reply, Role, Stopping};
-use crate::json;
 use serde_json::{Value, json};
 
 /// The hooks of Gemini CLI.
@@ -117,16 +117,13 @@ impl GeminiHooks {
 /// Writes down the call that a payload is about.
 fn hear(name: &str, payload: &Value, heard: &mut Heard) {
     let arguments = unpacked(payload.get("tool_input"));
-    // Whatever `serde_json` writes can be read again.
-    let bytes = arguments.to_string();
-    let mut tool = tools::call(String::new(), name, Some(json::Value::new(bytes.as_bytes())));
-    tool.input = match payload.get("mcp_context").filter(|context| context.is_object()) {
-        Some(context) => ToolInput::Mcp {
-            server: string(context, "server_name").unwrap_or_default(),
-            tool: string(context, "tool_name").unwrap_or_else(|| name.to_owned()),
-        },
-        None => seen(tool.input),
-    };
+    let mut tool = Dialect::Gemini.read_call(name, &arguments);
+    if let Some(context) = payload.get("mcp_context").filter(|context| context.is_object()) {
+        let server = string(context, "server_name").unwrap_or_default();
+        let name = string(context, "tool_name").unwrap_or_else(|| name.to_owned());
+        tool.input = ToolInput::Mcp { server, tool: name };
+        tool.also.clear();
+    }
     tool.diff = diff::proposed(&tool, &arguments);
     heard.cwd = string(payload, "cwd");
     heard.arguments = arguments;

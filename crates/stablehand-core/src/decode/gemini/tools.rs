@@ -1,18 +1,18 @@
 //! The table of Gemini's tools, and how those of MCP servers are named.
 
 use super::super::kit::{self, Reads, Row, row, row_of};
-use crate::event::{Tool, ToolInput, ToolKind};
+use crate::event::{Tool, ToolKind};
 use crate::json::Value;
 
 /// The frequent ones first. `Bash`, `Write` and the like are what models ask for by habit.
-const TABLE: &[Row] = &[
+pub(super) const TABLE: &[Row] = &[
     row("run_shell_command", ToolKind::Execute, Reads::Command),
     row("read_file", ToolKind::Read, Reads::Path),
     row("replace", ToolKind::Edit, Reads::Path),
     row("write_file", ToolKind::Edit, Reads::Path),
     row("grep_search", ToolKind::Search, Reads::Query),
     row("search_file_content", ToolKind::Search, Reads::Query),
-    row("glob", ToolKind::Search, Reads::Query),
+    row("glob", ToolKind::Search, Reads::Files),
     row("list_directory", ToolKind::Read, Reads::Path),
     row("read_many_files", ToolKind::Read, Reads::Path),
     row("web_fetch", ToolKind::Fetch, Reads::Url),
@@ -42,7 +42,7 @@ pub(super) fn call(id: String, name: &str, parameters: Option<Value<'_>>) -> Too
     if row.is_none()
         && let Some((server, tool)) = mcp(name)
     {
-        given.input = ToolInput::Mcp { server, tool };
+        given.is_mcp(server, tool);
     }
     kit::tool(id, name, row.unwrap_or(Row::UNKNOWN), given)
 }

@@ -2,12 +2,12 @@
 
 use super::super::Depth;
 use super::super::kit::{self, Reads, Row, cut, diff, digest_of, mix, row, row_of};
-use crate::event::{Outcome, Tool, ToolInput, ToolKind};
+use crate::event::{Outcome, Tool, ToolKind};
 use crate::json::{Object, Value};
 use crate::line::Line;
 
 /// The frequent ones first. Plans have a line of their own (`plan`).
-const TABLE: &[Row] = &[
+pub(super) const TABLE: &[Row] = &[
     row("run_terminal_command", ToolKind::Execute, Reads::Command),
     row("read_file", ToolKind::Read, Reads::Path),
     row("search_replace", ToolKind::Edit, Reads::Path),
@@ -92,30 +92,22 @@ pub(super) fn begin(object: &Object<'_>, arguments: Option<Value<'_>>) -> Option
     let mut given = kit::given(&name, row, arguments);
     let said = |key: &str| arguments.and_then(|it| it.get(key)?.string());
     match &*name {
-        "read_file" => path(&mut given.input, said("target_file")),
-        "list_dir" => path(&mut given.input, said("target_directory")),
         "run_terminal_command" => {
             // After that time the command goes on in the background.
             given.timeout_ms = None;
         }
         "use_tool" => {
             if let Some((server, tool)) = said("tool_name").as_deref().and_then(mcp) {
-                given.input = ToolInput::Mcp { server, tool };
+                given.is_mcp(server, tool);
             }
         }
         name => {
             if let Some((server, tool)) = mcp(name) {
-                given.input = ToolInput::Mcp { server, tool };
+                given.is_mcp(server, tool);
             }
         }
     }
     Some(kit::tool(call, &name, row, given))
-}
-
-fn path(input: &mut ToolInput, path: Option<String>) {
-    if let Some(path) = path {
-        *input = ToolInput::Path { path };
-    }
 }
 
 /// `server__tool`.

@@ -94,6 +94,7 @@ pub(in super::super) fn tool(call: String, name: &str, row: Row, given: Given) -
         name: name.to_owned(),
         tool_kind: row.kind,
         input: given.input,
+        also: given.also,
         timeout_ms: given.timeout_ms,
         background: given.background,
         pid: None,

@@ -1,7 +1,7 @@
 //! What the hooks of all agents have in common: reading a payload that may be anything, and the two
 //! ways to answer, by JSON and by the exit status.
 
-use crate::event::{ItemBody, NoticeLevel, ToolInput};
+use crate::event::{ItemBody, NoticeLevel};
 use crate::hook::{AgentMoment, Answered, OtherAgent};
 use crate::id::SessionId;
 use crate::text::excerpt;
@@ -87,14 +87,5 @@ pub(in super::super) fn unpacked(value: Option<&Value>) -> Value {
         },
         Some(other) => other.clone(),
         None => Value::Null,
-    }
-}
-
-/// A place that could not be read is no place: as an empty path it would be taken for the folder
-/// that the tool works in.
-pub(in super::super) fn seen(input: ToolInput) -> ToolInput {
-    match input {
-        ToolInput::Path { path } if path.is_empty() => ToolInput::Other { summary: String::new() },
-        other => other,
     }
 }

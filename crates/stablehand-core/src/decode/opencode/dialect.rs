@@ -1,8 +1,12 @@
 //! OpenCode's row in the table of dialects.
 
+use super::super::kit;
+use super::tools::TABLE;
 use super::transcript::FILES;
 use super::{OpenCodeDecoder, OpenCodeTranscript};
 use crate::decode::{Beside, Decode, DialectRow, TranscriptDecode, TranscriptFiles, restored};
+use crate::event::Tool;
+use crate::json::Value;
 use serde_json::value::RawValue;
 
 /// `opencode run --format json`.
@@ -15,6 +19,10 @@ impl DialectRow for OpenCodeDialect {
 
     fn decoder() -> Box<dyn Decode> {
         Box::new(OpenCodeDecoder::default())
+    }
+
+    fn call(name: &str, args: Value<'_>) -> Tool {
+        kit::call(TABLE, name, args)
     }
 
     fn restore(state: &RawValue) -> Option<Box<dyn Decode>> {

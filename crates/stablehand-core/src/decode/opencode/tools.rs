@@ -5,19 +5,19 @@
 
 use super::super::Depth;
 use super::super::kit::{self, Reads, Row, cut, digest_of, mix, row, row_of};
-use crate::event::{Outcome, Tool, ToolInput, ToolKind};
+use crate::event::{Outcome, Tool, ToolKind};
 use crate::json::{Members, Value};
 use std::borrow::Cow;
 
 /// The frequent ones first.
-const TABLE: &[Row] = &[
+pub(super) const TABLE: &[Row] = &[
     row("bash", ToolKind::Execute, Reads::Command),
     row("shell", ToolKind::Execute, Reads::Command),
     row("read", ToolKind::Read, Reads::Path),
     row("edit", ToolKind::Edit, Reads::Path),
     row("write", ToolKind::Edit, Reads::Path),
     row("grep", ToolKind::Search, Reads::Query),
-    row("glob", ToolKind::Search, Reads::Query),
+    row("glob", ToolKind::Search, Reads::Files),
     row("list", ToolKind::Read, Reads::Path),
     row("multiedit", ToolKind::Edit, Reads::Path),
     row("patch", ToolKind::Edit, Reads::Words(&["patchText"])),
@@ -135,7 +135,7 @@ impl<'a> Part<'a> {
         if row.is_none()
             && let Some((server, tool)) = name.split_once('_')
         {
-            given.input = ToolInput::Mcp { server: server.to_owned(), tool: tool.to_owned() };
+            given.is_mcp(server.to_owned(), tool.to_owned());
         }
         let mut tool = kit::tool(id, &name, row.unwrap_or(Row::UNKNOWN), given);
         tool.step = self.message.and_then(Value::string);

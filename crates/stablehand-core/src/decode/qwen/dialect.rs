@@ -1,7 +1,10 @@
 //! Qwen Code's row in the table of dialects.
 
-use super::{decoder, restored};
+use super::super::claude::call;
+use super::{TABLE, decoder, restored};
 use crate::decode::{Decode, DialectRow};
+use crate::event::Tool;
+use crate::json::Value;
 use serde_json::value::RawValue;
 
 /// `qwen --output-format stream-json`.
@@ -13,6 +16,10 @@ impl DialectRow for QwenDialect {
 
     fn decoder() -> Box<dyn Decode> {
         Box::new(decoder())
+    }
+
+    fn call(name: &str, args: Value<'_>) -> Tool {
+        call(TABLE, name, args)
     }
 
     fn restore(state: &RawValue) -> Option<Box<dyn Decode>> {

@@ -124,6 +124,7 @@ pub(crate) fn tool(call: &str) -> Tool {
         outcome: None,
         output: None,
         output_bytes: None,
+        also: Vec::new(),
         diff: None,
         duration_ms: None,
         digest: digest64(call.as_bytes()),

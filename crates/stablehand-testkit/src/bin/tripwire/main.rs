@@ -163,6 +163,7 @@ mod linux {
             tool: "Shell",
             kind,
             input: &input,
+            also: &[],
             arguments: &arguments,
             cwd: None,
         };

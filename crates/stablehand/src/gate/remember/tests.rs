@@ -22,6 +22,7 @@ fn shell(command: &str) -> Tool {
         outcome: None,
         output: None,
         output_bytes: None,
+        also: Vec::new(),
         diff: None,
         duration_ms: None,
         digest: 0,

@@ -225,6 +225,9 @@ fn tool_of(id: String, name: &str, args: Value<'_>, text: &str, item: Value<'_>)
     };
     let mut given = kit::given(name, Row::UNKNOWN, Some(args));
     given.input = input;
+    if !matches!(given.input, ToolInput::Path { .. }) {
+        given.also.clear();
+    }
     let mut tool = kit::tool(id, name, Row::UNKNOWN, given);
     tool.tool_kind = kind;
     tool
