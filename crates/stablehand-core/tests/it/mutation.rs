@@ -5,10 +5,9 @@
 //! or as one more outcome that is unknown. They may stay as they were only where the decoder does not
 //! go by the word at all: then no other word that stands in its place somewhere changes them either.
 
-use crate::recordings::{agents_side, all, read, replay};
+use crate::recordings::Source;
 use serde_json::Value;
 use stablehand_core::event::{EventKind, ItemBody};
-use stablehand_core::{Depth, Dialect};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The members whose values are words of the protocol.
@@ -27,6 +26,7 @@ const KEYS: &[&str] = &[
     "step_type",
     "reason",
     "role",
+    "stored",
     "severity",
     "level",
 ];
@@ -47,24 +47,17 @@ struct Word {
 #[test]
 fn no_unknown_word_vanishes() {
     let mut lost = Vec::new();
-    for dialect in Dialect::ALL {
-        lost.extend(check(*dialect));
+    for source in Source::all() {
+        lost.extend(check(&source));
     }
     lost.sort();
     lost.dedup();
     assert!(lost.is_empty(), "{} mutations vanish:\n{}", lost.len(), lost.join("\n"));
 }
 
-fn check(dialect: Dialect) -> Vec<String> {
-    let recordings: Vec<(String, Vec<Value>)> = all(dialect)
-        .iter()
-        .map(|path| {
-            (
-                path.file_name().unwrap().to_string_lossy().into_owned(),
-                lines(&agents_side(read(path))),
-            )
-        })
-        .collect();
+fn check(source: &Source) -> Vec<String> {
+    let recordings: Vec<(&str, Vec<Value>)> =
+        source.recordings.iter().map(|it| (it.name.as_str(), lines(&it.bytes))).collect();
     let mut vocabulary: BTreeMap<Place, BTreeSet<String>> = BTreeMap::new();
     for (_, lines) in &recordings {
         for word in lines.iter().flat_map(words) {
@@ -74,7 +67,7 @@ fn check(dialect: Dialect) -> Vec<String> {
     let mut lost = Vec::new();
     let mut done = BTreeSet::new();
     for (name, lines) in &recordings {
-        let stream = Stream::new(dialect, lines);
+        let stream = Stream::new(source, lines);
         for (at, line) in lines.iter().enumerate() {
             for word in words(line) {
                 // Extensions may be ignored: the protocol says so of names that begin like this.
@@ -95,7 +88,7 @@ fn check(dialect: Dialect) -> Vec<String> {
                         || others.any(|there| there != word.text && other(there) != stream.events);
                     if goes_by_it {
                         let how = if after == stream.events { "guessed" } else { "dropped" };
-                        let dialect = dialect.name();
+                        let dialect = &source.name;
                         lost.push(format!("{dialect} {how} {context} ({name}:{})", at + 1));
                     }
                 }
@@ -106,17 +99,17 @@ fn check(dialect: Dialect) -> Vec<String> {
 }
 
 /// A recording, decoded once, to be compared with what it becomes when one word is another.
-struct Stream {
-    dialect: Dialect,
+struct Stream<'a> {
+    source: &'a Source,
     lines: Vec<String>,
     events: Vec<EventKind>,
 }
 
-impl Stream {
-    fn new(dialect: Dialect, lines: &[Value]) -> Stream {
+impl<'a> Stream<'a> {
+    fn new(source: &'a Source, lines: &[Value]) -> Self {
         let lines: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
-        let events = decoded(dialect, &lines.concat());
-        Stream { dialect, lines, events }
+        let events = decoded(source, &lines.concat());
+        Stream { source, lines, events }
     }
 
     /// The events with another word in one place.
@@ -125,7 +118,7 @@ impl Stream {
         *line.pointer_mut(pointer).unwrap() = word.into();
         let bytes =
             [&self.lines[..at], &[format!("{line}\n")], &self.lines[at + 1..]].concat().concat();
-        decoded(self.dialect, &bytes)
+        decoded(self.source, &bytes)
     }
 
     /// Whether the events show that there is an unknown word.
@@ -142,8 +135,8 @@ impl Stream {
 }
 
 /// The events without digests, which change with everything.
-fn decoded(dialect: Dialect, bytes: &str) -> Vec<EventKind> {
-    let mut events = replay(dialect, bytes.as_bytes(), 1 << 20, Depth::Full).events;
+fn decoded(source: &Source, bytes: &str) -> Vec<EventKind> {
+    let mut events = source.decode(bytes.as_bytes());
     for event in &mut events {
         if let EventKind::ItemStarted { item } | EventKind::ItemCompleted { item } = event
             && let ItemBody::Tool(tool) = &mut item.body

@@ -3,6 +3,7 @@
 //! Our own recordings are in `fixtures/`. Other recordings may not be copied and are read where they
 //! lie, if they are there.
 
+use crate::transcripts;
 use serde_json::Value;
 use stablehand_core::decode::{Summary, Totals};
 use stablehand_core::event::EventKind;
@@ -64,7 +65,7 @@ pub(crate) fn documents() -> Vec<PathBuf> {
 }
 
 /// Every recording of a dialect.
-pub(crate) fn all(dialect: Dialect) -> Vec<PathBuf> {
+fn all(dialect: Dialect) -> Vec<PathBuf> {
     let mut found = own(dialect);
     found.extend(real_runs(dialect));
     if dialect == Dialect::Cursor {
@@ -72,6 +73,47 @@ pub(crate) fn all(dialect: Dialect) -> Vec<PathBuf> {
         found.extend(documents());
     }
     found
+}
+
+/// A way in which an agent tells what happens: its stream, or the transcript that it keeps.
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) recordings: Vec<Recording>,
+    decode: Box<dyn Fn(&[u8]) -> Vec<EventKind>>,
+}
+
+/// What an agent wrote, and the name of the file that has it.
+pub(crate) struct Recording {
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Source {
+    /// The streams of all dialects, then the transcripts of all that keep some.
+    pub(crate) fn all() -> Vec<Source> {
+        let streams = Dialect::ALL.iter().map(|dialect| Source {
+            name: dialect.name().to_owned(),
+            recordings: all(*dialect).iter().map(|path| Recording::read(path)).collect(),
+            decode: Box::new(|bytes| replay(*dialect, bytes, 1 << 20, Depth::Full).events),
+        });
+        let transcripts = transcripts::by_dialect().into_iter().map(|(dialect, files)| Source {
+            name: format!("{}-transcript", dialect.name()),
+            recordings: files.iter().map(|path| Recording::read(path)).collect(),
+            decode: Box::new(move |bytes| transcripts::events(dialect, bytes)),
+        });
+        streams.chain(transcripts).collect()
+    }
+
+    pub(crate) fn decode(&self, bytes: &[u8]) -> Vec<EventKind> {
+        (self.decode)(bytes)
+    }
+}
+
+impl Recording {
+    fn read(path: &Path) -> Recording {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        Recording { name, bytes: agents_side(read(path)) }
+    }
 }
 
 /// Of traffic that was recorded in both directions, `{"dir":"a2c","msg":…}`, what the agent wrote.

@@ -4,9 +4,11 @@
 //! left out), `<scene>.expect.txt` what is read in it; `UPDATE=1` writes that anew. The other tests
 //! take the same files apart: cut anywhere, with wrong bytes in them, line by line.
 
+use crate::recordings;
 use proptest::prelude::*;
 use stablehand_core::decode::{Beside, Dialect, Timed};
-use stablehand_core::event::{EventKind, Unrecognized};
+use stablehand_core::event::{EventKind, Item, ItemBody, NoticeLevel, Unrecognized};
+use stablehand_core::id::ItemId;
 use stablehand_core::line::LineSplitter;
 use stablehand_core::time::UnixMillis;
 use std::path::{Path, PathBuf};
@@ -25,7 +27,7 @@ fn beside() -> Beside {
 }
 
 /// Reads a transcript with a splitter whose lines may be `most` bytes long.
-fn read(dialect: Dialect, bytes: &[u8], most: usize) -> Vec<Timed> {
+fn read(dialect: Dialect, bytes: &[u8], most: usize) -> (Vec<Timed>, Option<String>) {
     let mut decoder = dialect.transcript(&beside()).unwrap();
     let mut splitter = LineSplitter::new(most, 64);
     let mut out = Vec::new();
@@ -40,29 +42,44 @@ fn read(dialect: Dialect, bytes: &[u8], most: usize) -> Vec<Timed> {
         decoder.line(&line, &mut out);
     }
     decoder.finish(&mut out);
-    out
+    let title = decoder.title().map(str::to_owned);
+    (out, title)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the recordings are files")]
-fn recordings() -> Vec<(Dialect, PathBuf, Vec<u8>)> {
-    all_recordings(|file| std::fs::read(file).unwrap())
+/// The transcripts of each dialect that keeps some, sorted.
+pub(crate) fn by_dialect() -> Vec<(Dialect, Vec<PathBuf>)> {
+    let files = |dialect: Dialect| {
+        let entries = std::fs::read_dir(folder().join(dialect.name())).ok()?;
+        let mut files: Vec<PathBuf> = entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|file| file.extension().is_some_and(|ending| ending == "jsonl"))
+            .collect();
+        files.sort();
+        Some((dialect, files))
+    };
+    Dialect::ALL.iter().filter_map(|dialect| files(*dialect)).collect()
+}
+
+/// What a transcript tells, without the times. Its title has no event and comes as a notice.
+pub(crate) fn events(dialect: Dialect, bytes: &[u8]) -> Vec<EventKind> {
+    let (told, title) = read(dialect, bytes, 1 << 20);
+    let mut events: Vec<EventKind> = told.into_iter().map(|(_, event)| event).collect();
+    if let Some(text) = title {
+        let body = ItemBody::Notice { level: NoticeLevel::Info, text };
+        events.push(EventKind::ItemCompleted { item: Item { id: ItemId(u64::MAX), body } });
+    }
+    events
 }
 
 /// Every recording: its dialect, its file, its bytes.
-fn all_recordings(read: fn(&Path) -> Vec<u8>) -> Vec<(Dialect, PathBuf, Vec<u8>)> {
+fn recordings() -> Vec<(Dialect, PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
-    for agent in std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()) {
-        let Some(dialect) = agent.file_name().and_then(|it| Dialect::by_name(it.to_str()?)) else {
-            continue;
-        };
-        for file in std::fs::read_dir(agent).unwrap().map(|entry| entry.unwrap().path()) {
-            let name = file.to_str().unwrap();
-            if name.strip_suffix(".jsonl").is_some() {
-                found.push((dialect, file.clone(), read(&file)));
-            }
+    for (dialect, files) in by_dialect() {
+        for file in files {
+            let bytes = recordings::read(&file);
+            found.push((dialect, file, bytes));
         }
     }
-    found.sort_by(|a, b| a.1.cmp(&b.1));
     assert!(found.len() >= 40, "{}", found.len());
     found
 }
@@ -84,7 +101,7 @@ fn written(events: &[Timed]) -> String {
 fn recordings_are_read_as_expected() {
     let mut wrong = Vec::new();
     for (dialect, file, bytes) in recordings() {
-        let told = written(&read(dialect, &bytes, 1 << 20));
+        let told = written(&read(dialect, &bytes, 1 << 20).0);
         let expected = file.with_extension("expect.txt");
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(&expected, &told).unwrap();
@@ -99,6 +116,7 @@ fn recordings_are_read_as_expected() {
 fn every_line_of_a_recording_is_understood() {
     for (dialect, file, bytes) in recordings() {
         let odd: Vec<_> = read(dialect, &bytes, 1 << 20)
+            .0
             .into_iter()
             .filter(|(_, event)| matches!(event, EventKind::Unrecognized { .. }))
             .collect();
@@ -111,7 +129,7 @@ fn every_line_of_a_recording_is_understood() {
 fn half_a_line_at_the_end_is_told_as_that_and_costs_nothing_before_it() {
     for (dialect, file, bytes) in recordings() {
         let whole = bytes.len() - bytes.iter().rev().skip(1).position(|b| *b == b'\n').unwrap() - 1;
-        let torn = read(dialect, &bytes[..whole + 20], 1 << 20);
+        let torn = read(dialect, &bytes[..whole + 20], 1 << 20).0;
         let why = torn.iter().find_map(|(_, event)| match event {
             EventKind::Unrecognized { why, .. } => Some(*why),
             _ => None,
@@ -121,13 +139,13 @@ fn half_a_line_at_the_end_is_told_as_that_and_costs_nothing_before_it() {
             let is_told = |event: &&EventKind| matches!(event, EventKind::TurnStarted { .. });
             events.iter().map(|(_, event)| event).filter(is_told).count()
         };
-        assert_eq!(told(&torn), told(&read(dialect, &bytes[..whole], 1 << 20)));
+        assert_eq!(told(&torn), told(&read(dialect, &bytes[..whole], 1 << 20).0));
     }
 }
 
 /// Nothing that a file can say is taken for more than it is.
 fn assert_sound(dialect: Dialect, bytes: &[u8], most: usize) {
-    for (at, event) in read(dialect, bytes, most) {
+    for (at, event) in read(dialect, bytes, most).0 {
         assert!((946_684_800_000..4_102_444_800_000).contains(&at.0), "{at:?} of {event:?}");
         let json = serde_json::to_string(&event).unwrap();
         let back: EventKind = serde_json::from_str(&json).unwrap();

@@ -118,6 +118,9 @@ impl Entries for ClaudeTranscript {
             kind if is_bookkeeping(kind) => {}
             _ => self.front.unknown(entry.line, out),
         }
+        if self.decoder.strange.take().is_some() {
+            self.front.unknown(entry.line, out);
+        }
         self.front.tell(at, kinds, out);
     }
 
@@ -197,6 +200,9 @@ impl ClaudeTranscript {
             self.used.answered(id, get("usage").map(ending::of_conversation));
             let asks = Message::read(fields.message).blocks().any(|block| block.begins_call());
             let stop = get("stop_reason").and_then(Value::raw_str).unwrap_or_default();
+            if !is_known_stop(stop) {
+                self.decoder.strange = Some(("stop_reason", stop.to_vec()));
+            }
             self.rest = match self.decoder.error.take() {
                 Some(error) => Some((at, failure(&error, &kinds))),
                 None if asks || matches!(stop, b"tool_use" | b"pause_turn") => None,
@@ -212,6 +218,9 @@ impl ClaudeTranscript {
         let parent = self.parent(entry);
         let message = Message::read(entry.get("message"));
         let ended = message.calls_ended();
+        for block in message.blocks() {
+            self.decoder.check_block(block.kind);
+        }
         let mut kinds = Vec::new();
         if ended > 0 {
             // Who decided about a call stands on the line of its result.
@@ -326,9 +335,6 @@ impl ClaudeTranscript {
                 self.decoder.tell(told, &mut kinds);
             }
         }
-        if self.decoder.strange.take().is_some() {
-            self.front.unknown(entry.line, out);
-        }
         self.front.tell(at, kinds, out);
     }
 
@@ -373,6 +379,22 @@ fn retry(entry: &Entry<'_, '_>) -> EventKind {
         attempt: number("retryAttempt").unwrap_or(1),
         detail: Some(cut(detail)).filter(|detail| !detail.is_empty()),
     }
+}
+
+/// Returns true for a reason of the model to stop that is known; older versions give none.
+fn is_known_stop(stop: &[u8]) -> bool {
+    const KNOWN: &[&[u8]] = &[
+        b"",
+        b"end_turn",
+        b"stop_sequence",
+        b"tool_use",
+        b"pause_turn",
+        b"max_tokens",
+        b"model_context_window_exceeded",
+        b"refusal",
+        b"compaction",
+    ];
+    KNOWN.contains(&stop)
 }
 
 /// What the agent keeps for itself: snapshots of files, of requests, of its own state.

@@ -1,12 +1,14 @@
 //! What Codex's tools are given, and how they end.
 
 pub(super) use super::super::kit::says_nothing;
+use super::super::kit::unknown_value;
 use super::shell;
 use super::trouble::cut;
 use super::wire::{self, Kind, Wire, said};
-use crate::event::{Outcome, ToolInput, ToolKind};
+use crate::event::{EventKind, Outcome, ToolInput, ToolKind};
 use crate::id::digest64;
 use crate::json::{self, Value};
+use crate::line::Line;
 use crate::text::excerpt;
 
 /// How much of one member goes into a digest.
@@ -176,6 +178,19 @@ pub(super) fn stored_changes(changes: Option<Value<'_>>) -> Vec<Change> {
         diff: said(change.get("unified_diff").or_else(|| change.get("content"))),
     };
     changes.into_iter().flat_map(Value::members).map(change).collect()
+}
+
+/// Tells of changes to files of a kind that is not known, in an item of a rollout.
+pub(super) fn tell_unknown_changes(
+    changes: Option<Value<'_>>,
+    line: &Line<'_>,
+    out: &mut Vec<EventKind>,
+) {
+    for change in stored_changes(changes) {
+        if !matches!(change.kind.as_str(), "" | "add" | "delete" | "update") {
+            unknown_value("change of type", change.kind.as_bytes(), line, out);
+        }
+    }
 }
 
 fn patch_kind(changes: &[Change]) -> ToolKind {

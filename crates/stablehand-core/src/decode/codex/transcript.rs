@@ -12,7 +12,8 @@ use super::super::kit::Stream;
 use super::super::transcript::{
     Beside, DEPTH, Entries, Entry, Front, Timed, TranscriptFiles, TranscriptForm, said, time,
 };
-use super::{thread, trouble, wire};
+use super::wire::Wire;
+use super::{thread, tools, trouble, wire};
 use crate::event::{EventKind, Item, ItemBody, NoticeLevel, TextRole, Tool, TurnEnd};
 use crate::id::{ItemId, digest64};
 use crate::json::Value;
@@ -155,7 +156,8 @@ impl CodexTranscript {
                         self.candidate = Some((at, text));
                     }
                     // What the agent tells the model about itself and the place.
-                    _ => {}
+                    (b"assistant" | b"user" | b"developer" | b"system", _) => {}
+                    _ => self.front.unknown(entry.line, out),
                 }
             }
             b"reasoning" => {
@@ -263,8 +265,8 @@ impl CodexTranscript {
             b"entered_review_mode" => {
                 self.notice(at, NoticeLevel::Info, "a review began".to_owned(), out);
             }
-            // They tick, or repeat what items say.
-            _ => {}
+            kind if is_repeated(kind) => {}
+            _ => self.front.unknown(entry.line, out),
         }
     }
 
@@ -300,7 +302,15 @@ impl CodexTranscript {
             b"ContextCompaction" => self.compacted(at, out),
             b"HookPrompt" | b"SubAgentActivity" => {}
             b"" => self.front.unknown(entry.line, out),
-            _ => self.shown_end(at, item, "id", out),
+            _ => {
+                let mut kinds = Vec::new();
+                let mut read = Wire::default();
+                read.read_stored(item);
+                read.tell_unknown(entry.line, &mut kinds);
+                tools::tell_unknown_changes(item.get("changes"), entry.line, &mut kinds);
+                self.front.tell(at, kinds, out);
+                self.shown_end(at, item, "id", out);
+            }
         }
     }
 
@@ -400,6 +410,49 @@ impl CodexTranscript {
 fn parts_of(list: Option<Value<'_>>) -> Vec<String> {
     let text = |part: Value<'_>| said(part.get("text")).or_else(|| said(Some(part)));
     list.into_iter().flat_map(Value::elements).filter_map(text).collect()
+}
+
+/// Returns true for an event that only ticks, or repeats what items say.
+fn is_repeated(kind: &[u8]) -> bool {
+    const KNOWN: &[&str] = &[
+        "session_configured",
+        "thread_settings_applied",
+        "thread_goal_updated",
+        "agent_reasoning_raw_content",
+        "agent_reasoning_section_break",
+        "background_event",
+        "turn_diff",
+        "terminal_interaction",
+        "view_image_tool_call",
+        "exec_approval_request",
+        "apply_patch_approval_request",
+        "request_permissions",
+        "request_user_input",
+        "elicitation_request",
+        "guardian_assessment",
+        "dynamic_tool_call_request",
+        "dynamic_tool_call_response",
+        "mcp_startup_update",
+        "mcp_startup_complete",
+        "model_reroute",
+        "model_verification",
+        "patch_apply_updated",
+        "raw_response_item",
+        "item_started",
+        "hook_started",
+        "hook_completed",
+        "exited_review_mode",
+        "shutdown_complete",
+        "undo_started",
+        "undo_completed",
+        "skills_update_available",
+        "sub_agent_activity",
+        "web_search_end",
+        "image_generation_end",
+    ];
+    let is_collab = kind.starts_with(b"collab_") && kind.ends_with(b"_end");
+    let ticks = kind.ends_with(b"_delta") || kind.ends_with(b"_begin");
+    is_collab || ticks || KNOWN.iter().any(|known| known.as_bytes() == kind)
 }
 
 /// What the agent tells the model in the user's name.

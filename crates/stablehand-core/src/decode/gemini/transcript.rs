@@ -48,6 +48,8 @@ pub(in crate::decode) struct GeminiTranscript {
     used: Option<Tokens>,
     /// Which answer of the model it is, by our count.
     answer: u64,
+    /// The entry has a word that is not known.
+    strange: bool,
 }
 
 /// What was told of a message.
@@ -110,7 +112,9 @@ impl Entries for GeminiTranscript {
     fn entry(&mut self, entry: &Entry<'_, '_>, out: &mut Vec<Timed>) {
         if let Some(id) = entry.said("sessionId") {
             // What a sub-agent does belongs to the session that it works for.
-            let is_sub = entry.get("kind").is_some_and(|kind| kind.is_str("subagent"));
+            let kind = entry.word("kind");
+            let is_sub = kind == b"subagent";
+            self.strange |= !matches!(kind, b"" | b"main" | b"subagent");
             let parent = Some(self.front.beside.folder.clone()).filter(|name| !name.is_empty());
             self.front.session.get_or_insert(parent.filter(|_| is_sub).unwrap_or(id));
             self.front.at(time(entry.get("startTime")));
@@ -131,6 +135,9 @@ impl Entries for GeminiTranscript {
             message.calls = message.calls.or(cut);
             self.message(&message, out);
         } else {
+            self.strange = true;
+        }
+        if std::mem::take(&mut self.strange) {
             self.front.unknown(entry.line, out);
         }
     }
@@ -153,6 +160,7 @@ impl GeminiTranscript {
             rest: None,
             used: None,
             answer: 0,
+            strange: false,
         }
     }
 
@@ -192,6 +200,7 @@ impl GeminiTranscript {
         let seen = self.seen(message.id);
         let is_new = !std::mem::replace(&mut seen.words, true);
         let mut kinds = Vec::new();
+        self.strange |= !is_known(message.kind);
         match message.kind {
             b"user" if !is_new => {}
             b"user" => return self.prompt(at, &words, out),
@@ -338,6 +347,12 @@ impl GeminiTranscript {
         self.stream.end_turn(end, usage, None, &mut kinds);
         self.front.tell(at, kinds, out);
     }
+}
+
+/// Returns true for the type of a message that is known.
+fn is_known(kind: &[u8]) -> bool {
+    const KNOWN: &[&str] = &["user", "gemini", "model", "assistant", "info", "warning", "error"];
+    KNOWN.iter().any(|known| known.as_bytes() == kind)
 }
 
 /// The words of a message: a string, or a list of parts with a `text`.

@@ -65,6 +65,10 @@ impl Entries for OpenCodeTranscript {
             b"message" => {
                 self.close_message(out);
                 self.open_message(at, entry, data);
+                let role = data.get("role").and_then(Value::raw_str).unwrap_or_default();
+                if !matches!(role, b"user" | b"assistant") {
+                    self.front.unknown(entry.line, out);
+                }
             }
             b"part" => {
                 // An agent that writes at this moment may have stored a part before its message.
