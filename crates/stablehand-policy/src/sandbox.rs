@@ -168,7 +168,10 @@ impl Policy {
         };
         let input = ToolInput::Path { path: path.to_owned() };
         let arguments = &Value::Null;
-        self.decide(&Call { agent, tool: "", kind, input: &input, arguments, cwd: None }, world)
+        self.decide(
+            &Call { agent, tool: "", kind, input: &input, also: &[], arguments, cwd: None },
+            world,
+        )
     }
 }
 

@@ -34,8 +34,22 @@ const DEVICES: &[&str] = &[
 
 /// What programs have to read in order to run.
 const SYSTEM: &[&str] = &[
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/proc", "/sys",
-    "/dev", "/run", "/var/lib", "/var/cache",
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/proc",
+    "/sys",
+    "/dev",
+    "/run",
+    "/var/lib",
+    "/var/cache",
 ];
 
 /// Caches of tools in the home, and the files in them that other programs run or log in with.
@@ -121,7 +135,8 @@ impl SandboxPlan {
         let bounds = policy.bounds(agent, world);
         let workspace = Path::new(world.workspace());
         let mut notes = Vec::new();
-        let mut guards: Vec<PathBuf> = policy.guarded(agent, world).into_iter().map(PathBuf::from).collect();
+        let mut guards: Vec<PathBuf> =
+            policy.guarded(agent, world).into_iter().map(PathBuf::from).collect();
         guards.extend(places.ours.iter().cloned());
         let write = writable(&bounds, workspace, places, &mut guards);
         let read = (!bounds.reads_anywhere).then(|| readable(&bounds, workspace, places));
@@ -143,15 +158,22 @@ impl SandboxPlan {
             let wanted: Vec<_> = bounds.write.iter().map(PathBuf::from).collect();
             hidden.extend(sockets.filter(|socket| !wanted.contains(socket)));
         }
-        let write = write.map(real);
+        let write = write.as_deref().map(real);
         let in_reach = |path: &PathBuf| {
             write.as_ref().is_none_or(|roots| roots.iter().any(|root| path.starts_with(root)))
         };
-        let hidden = real(hidden);
+        let hidden = real(&hidden);
         let is_hidden = |path: &PathBuf| hidden.iter().any(|hidden| path.starts_with(hidden));
-        let mut read_only = real(guards);
+        let mut read_only = real(&guards);
         read_only.retain(|path| in_reach(path) && !is_hidden(path));
-        SandboxPlan { write, read: read.map(real), read_only, connect: bounds.connect, notes, hidden }
+        SandboxPlan {
+            write,
+            read: read.as_deref().map(real),
+            read_only,
+            connect: bounds.connect,
+            notes,
+            hidden,
+        }
     }
 
     /// Returns true if there is nothing to hold.
@@ -206,7 +228,8 @@ fn writable(
 fn readable(bounds: &Bounds, workspace: &Path, places: &SandboxPlaces) -> Vec<PathBuf> {
     let system = SYSTEM.iter().map(PathBuf::from);
     let settings = bounds.read.iter().chain(&bounds.write).map(PathBuf::from);
-    let around = places.temporary.iter().chain(&places.state).chain(&places.caches).chain(&places.ours);
+    let around =
+        places.temporary.iter().chain(&places.state).chain(&places.caches).chain(&places.ours);
     let homes = places.home.iter().flat_map(|home| CACHES.iter().map(|(name, _)| home.join(name)));
     let git = git_folders(workspace);
     let all = system.chain(settings).chain(around.cloned()).chain(homes).chain(git);
@@ -215,7 +238,8 @@ fn readable(bounds: &Bounds, workspace: &Path, places: &SandboxPlaces) -> Vec<Pa
 
 /// The folders of git that belong to a workspace, also where it is a worktree or lies in a repository.
 fn git_folders(workspace: &Path) -> Vec<PathBuf> {
-    let Some(entry) = workspace.ancestors().map(|folder| folder.join(".git")).find(|it| it.exists())
+    let Some(entry) =
+        workspace.ancestors().map(|folder| folder.join(".git")).find(|it| it.exists())
     else {
         return Vec::new();
     };
@@ -284,7 +308,7 @@ fn search(
 }
 
 /// The paths that exist, without links, each once, and the outer ones first.
-fn real(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut found: Vec<_> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
     found.sort();
     found.dedup();

@@ -64,6 +64,8 @@ mod rerun;
 #[cfg(test)]
 mod run;
 #[cfg(test)]
+mod sandbox;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod settings;

@@ -77,12 +77,13 @@ fn raise_loopback() -> io::Result<()> {
     // SAFETY: all zeroes is a request without a name and flags.
     let mut request: nix::libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
-        *to = *from as nix::libc::c_char;
+        *to = nix::libc::c_char::try_from(*from).unwrap_or_default();
     }
     request.ifr_ifru.ifru_flags = (nix::libc::IFF_UP | nix::libc::IFF_RUNNING) as i16;
     // SAFETY: the request is whole, and lives until the call returns.
-    let status =
-        unsafe { nix::libc::ioctl(socket.as_raw_fd(), nix::libc::SIOCSIFFLAGS as _, &raw mut request) };
+    let status = unsafe {
+        nix::libc::ioctl(socket.as_raw_fd(), nix::libc::SIOCSIFFLAGS as _, &raw mut request)
+    };
     Errno::result(status)?;
     Ok(())
 }
@@ -159,8 +160,7 @@ struct MountAttributes {
 #[expect(unsafe_code, reason = "there is no wrapper for this system call")]
 fn set(path: &Path, attributes: u64) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
-    let wanted =
-        MountAttributes { set: attributes, clear: 0, propagation: 0, user_namespace: 0 };
+    let wanted = MountAttributes { set: attributes, clear: 0, propagation: 0, user_namespace: 0 };
     // SAFETY: the path ends with a zero byte, and the structure has the size that is given.
     let status = unsafe {
         nix::libc::syscall(
