@@ -75,11 +75,13 @@ fn all(dialect: Dialect) -> Vec<PathBuf> {
     found
 }
 
+type Decode = dyn Fn(&[u8]) -> Vec<EventKind>;
+
 /// A way in which an agent tells what happens: its stream, or the transcript that it keeps.
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) recordings: Vec<Recording>,
-    decode: Box<dyn Fn(&[u8]) -> Vec<EventKind>>,
+    decode: Box<Decode>,
 }
 
 /// What an agent wrote, and the name of the file that has it.
