@@ -211,7 +211,7 @@ mod tests {
     struct Plain;
 
     impl World for Plain {
-        fn workspace(&self) -> &str {
+        fn workspace(&self) -> &'static str {
             "/w"
         }
 
