@@ -261,13 +261,15 @@ fn the_keeper_gives_it_back_at_once_when_we_are_killed() {
     eventually("the keeper's end", || !Path::new(&format!("/proc/{keeper}")).exists());
     assert!(repair(&place.state()).is_empty());
 
-    // With both killed, the next one does.
+    // With both killed, the next one does. We are stopped first, or we would see the keeper's end; a
+    // stopped keeper would be continued by ours.
     let mut holder = place.start("supervise", &["sleep", "30"]);
     let keeper: i32 = holder.hear().parse().unwrap();
-    kill(Pid::from_raw(keeper), Signal::SIGSTOP).unwrap();
+    let ours = Pid::from_raw(holder.child.id().try_into().unwrap());
+    kill(ours, Signal::SIGSTOP).unwrap();
+    kill(Pid::from_raw(keeper), Signal::SIGKILL).unwrap();
     holder.child.kill().unwrap();
     holder.child.wait().unwrap();
-    kill(Pid::from_raw(keeper), Signal::SIGKILL).unwrap();
     eventually("the keeper's end", || !Path::new(&format!("/proc/{keeper}")).exists());
     assert_ne!(place.text().as_deref(), Some(THEIRS));
     assert_eq!(*repair(&place.state())[0].result.as_ref().unwrap(), Change::Restored);

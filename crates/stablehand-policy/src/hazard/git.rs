@@ -137,7 +137,7 @@ pub(super) const COMMANDS: &[Row] = &[
     row(
         "describe",
         &[
-            "--all --always --contains --debug --exact-match --first-parent --long --tags --candidates= --match= --exclude= --abbrev[=] --dirty[=] --broken[=] --help",
+            "--all --always --contains --debug --exact-match --first-parent --long --tags --candidates= --match= --exclude= --abbrev[=] --help",
         ],
     ),
     row(

@@ -91,7 +91,10 @@ fn what_somebody_changes_meanwhile_stays() {
     let run = held(&env, RULES).start();
     env.wait_for_log("hook_received");
     let changed = text(&env).replace("theirs.txt", "changed.txt");
-    fs::write(hooks_file(&env), &changed).unwrap();
+    // In one step: a file that is empty for a moment has lost our entries.
+    let new = hooks_file(&env).with_extension("new");
+    fs::write(&new, &changed).unwrap();
+    fs::rename(&new, hooks_file(&env)).unwrap();
     run.finish().assert_code(0).assert_at_least(ms(500));
     assert_eq!(text(&env), THEIRS.replace("theirs.txt", "changed.txt"));
     assert!(!made(&env, "made"));
