@@ -36,6 +36,7 @@ fn decide(policy: &Policy, command: &str) -> Action {
         tool: "Shell",
         kind: ToolKind::Execute,
         input: &input,
+        also: &[],
         arguments: &Value::Null,
         cwd: None,
     };
