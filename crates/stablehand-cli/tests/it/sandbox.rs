@@ -20,6 +20,8 @@ action = 'deny'
 /// A home with a workspace in it, outside of the folders of temporary files, which may be written.
 struct Place {
     home: PathBuf,
+    /// Our program, where the user can reach it.
+    program: PathBuf,
     /// Run the command as another user than ours.
     as_user: bool,
 }
@@ -49,7 +51,13 @@ impl Place {
             fs::write(home.join(file), text).unwrap();
         }
         fs::write(home.join("policy.toml"), POLICY).unwrap();
-        let place = Place { home, as_user };
+        let mut program = PathBuf::from(env!("CARGO_BIN_EXE_stablehand"));
+        if as_user {
+            let copy = home.join("stablehand");
+            fs::copy(&program, &copy).unwrap();
+            program = copy;
+        }
+        let place = Place { home, program, as_user };
         if as_user {
             let folder = place.home.to_str().unwrap();
             let given = Command::new("chown").args(["-R", "65534:65534", folder]).status();
@@ -63,7 +71,7 @@ impl Place {
     fn exec(&self, flags: &[&str], command: &[&str]) -> Output {
         let policy = self.home.join("policy.toml");
         let ws = self.home.join("ws");
-        let mut words = vec![env!("CARGO_BIN_EXE_stablehand"), "policy", "exec"];
+        let mut words = vec![self.program.to_str().unwrap(), "policy", "exec"];
         words.extend(["--policy", policy.to_str().unwrap(), "--workspace", ws.to_str().unwrap()]);
         words.extend(flags);
         words.push("--");
@@ -174,10 +182,6 @@ fn it_holds_an_ordinary_user_too() {
     if !nix::unistd::geteuid().is_root() {
         // The test above has been run by one.
         return;
-    }
-    let program = Path::new(env!("CARGO_BIN_EXE_stablehand"));
-    if !program.ancestors().skip(1).all(is_open_to_all) {
-        return skip("another user cannot reach the program");
     }
     let Some(place) = Place::new("user", true) else {
         return skip("no folder can be given to another user");
